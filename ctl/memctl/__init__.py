@@ -1,0 +1,1 @@
+"""memctl: the command that people and lifecycle hooks call."""

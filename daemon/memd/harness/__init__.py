@@ -1,0 +1,1 @@
+"""What memd knows about coding agents: one pure module each."""

@@ -1,0 +1,1 @@
+"""Every visible thing every agent said or did, once, in order, searchable."""
