@@ -10,11 +10,10 @@ A message is `memd1 KIND LENGTH` and a newline, then LENGTH bytes. Kinds: `j` on
 Paths are bytes: a home need not be UTF-8.
 """
 
+import _socket
 import posix
 import sys
 import time
-
-import _socket
 
 MAX_JSON_BYTES = 1 << 20
 MAX_HOOK_BYTES = 16 << 20
@@ -66,7 +65,7 @@ def published_path() -> bytes:
 
 
 def computed_socket() -> bytes:
-    """Where the socket is when nobody says otherwise: the runtime folder, else a short folder of this home's own."""
+    """Where the socket is when nobody says otherwise: the runtime folder, else a short one of this home's own."""
     runtime = posix.environ.get(b"XDG_RUNTIME_DIR")
     if runtime and runtime.startswith(b"/"):
         path = runtime.rstrip(b"/") + b"/memd/memd.sock"
