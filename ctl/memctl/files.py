@@ -1,0 +1,169 @@
+"""The few small files memctl writes itself: whole or not at all, and never over something unread.
+
+Only for what must be written while no daemon runs. Everything else is the daemon's.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from typing import BinaryIO
+
+from memd.errors import DiskError, Refused
+
+MAX_BYTES = 1 << 20
+
+
+def read(path: bytes) -> tuple[bytes | None, str]:
+    """The content of a regular file, else None; and what stands there.
+
+    returns  `file`, `absent`, or `link` or `other`, which are never followed or read
+    raises   DiskError
+    """
+    try:
+        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
+    except (FileNotFoundError, NotADirectoryError):
+        return None, "absent"
+    except OSError as reason:
+        if os.path.islink(path):
+            return None, "link"
+        raise DiskError("read", path, reason) from reason
+    try:
+        if not stat.S_ISREG(os.fstat(fd).st_mode):
+            return None, "other"
+        with os.fdopen(os.dup(fd), "rb") as stream:
+            return stream.read(MAX_BYTES), "file"
+    except OSError as reason:
+        raise DiskError("read", path, reason) from reason
+    finally:
+        os.close(fd)
+
+
+def write(path: bytes, text: bytes, over: bytes | None, mode: int = 0o644) -> None:
+    """Put `text` at `path`, durably; the file there must still be `over` (None: there is none).
+
+    A crash leaves the old file or the new one.
+    raises  Refused when something else stands at the path by now, DiskError
+    """
+    folder = os.path.dirname(path)
+    make_folder(folder)
+    fresh = folder + b"/." + os.path.basename(path) + b".%d.new" % os.getpid()
+    try:
+        _write_new(fresh, text, mode)
+        try:
+            if read(path)[0] != over:
+                raise Refused(
+                    f"{_shown(path)} changed while it was being replaced",
+                    remedy="Look at what it says now, then repeat the command.",
+                )
+            if over is None and _link(fresh, path):
+                os.unlink(fresh)
+            else:
+                os.rename(fresh, path)
+        except BaseException:
+            os.unlink(fresh)
+            raise
+        _sync_folder(folder)  # else a power cut after the answer brings the old file back
+    except FileExistsError as reason:
+        raise Refused(
+            f"{_shown(path)} appeared while it was being written",
+            remedy="Look at what it says, then repeat the command.",
+        ) from reason
+    except OSError as reason:
+        raise DiskError("write", path, reason) from reason
+
+
+def open_fresh(path: bytes) -> BinaryIO:
+    """An empty file of this user alone, open for writing; one that was there is gone. Raises DiskError."""
+    make_folder(os.path.dirname(path))
+    try:
+        try:
+            os.unlink(path)  # rather than truncate: it may be a link, or another still writes to it
+        except FileNotFoundError:
+            pass
+        fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+    except OSError as reason:
+        raise DiskError("write", path, reason) from reason
+    return os.fdopen(fd, "wb")
+
+
+def remove(path: bytes, only: bytes) -> None:
+    """Remove the file whose content is still `only`; raises Refused when it is not, DiskError."""
+    if read(path)[0] != only:
+        raise Refused(f"{_shown(path)} changed meanwhile", remedy="Look at what it says, then remove it.")
+    try:
+        os.unlink(path)
+        _sync_folder(os.path.dirname(path))
+    except OSError as reason:
+        raise DiskError("remove", path, reason) from reason
+
+
+def remove_link(path: bytes, to: bytes) -> bool:
+    """Remove a symbolic link that says exactly `to`; whether there was one. Raises DiskError."""
+    try:
+        if os.readlink(path) != to:
+            return False
+        os.unlink(path)
+        _sync_folder(os.path.dirname(path))
+    except OSError as reason:
+        if not os.path.islink(path):
+            return False
+        raise DiskError("remove", path, reason) from reason
+    return True
+
+
+def make_folder(path: bytes, mode: int = 0o700) -> None:
+    """Make a folder and its missing parents, durably; `mode` is for the last one. Raises DiskError."""
+    if os.path.isdir(path):
+        return
+    parent = os.path.dirname(path)
+    if parent != path:
+        make_folder(parent)
+    try:
+        os.mkdir(path, mode)
+        _sync_folder(parent)
+    except FileExistsError:
+        if not os.path.isdir(path):
+            raise DiskError("make the folder", path, NotADirectoryError(20, "Not a directory")) from None
+    except OSError as reason:
+        raise DiskError("make the folder", path, reason) from reason
+
+
+def _write_new(path: bytes, text: bytes, mode: int) -> None:
+    try:
+        os.unlink(path)  # left by a process of our own number that was killed here
+    except FileNotFoundError:
+        pass
+    fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW, mode)
+    try:
+        with os.fdopen(fd, "wb") as stream:
+            stream.write(text)
+            stream.flush()
+            os.fsync(stream.fileno())  # else the rename can land before the bytes: an empty file
+    except BaseException:
+        os.unlink(path)
+        raise
+
+
+def _link(old: bytes, new: bytes) -> bool:
+    """Give `old` a second name, which unlike a rename never goes over a newcomer. False: no links here."""
+    try:
+        os.link(old, new, follow_symlinks=False)
+    except OSError as reason:
+        if reason.errno in (errno.EPERM, errno.ENOTSUP, errno.ENOSYS, errno.EMLINK):
+            return False
+        raise
+    return True
+
+
+def _sync_folder(path: bytes) -> None:
+    fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(fd)
+    finally:
+        os.close(fd)
+
+
+def _shown(path: bytes) -> str:
+    return path.decode("utf-8", "backslashreplace")
