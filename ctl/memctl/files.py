@@ -8,7 +8,6 @@ from __future__ import annotations
 import errno
 import os
 import stat
-from typing import BinaryIO
 
 from memd.errors import DiskError, Refused
 
@@ -72,20 +71,6 @@ def write(path: bytes, text: bytes, over: bytes | None, mode: int = 0o644) -> No
         ) from reason
     except OSError as reason:
         raise DiskError("write", path, reason) from reason
-
-
-def open_fresh(path: bytes) -> BinaryIO:
-    """An empty file of this user alone, open for writing; one that was there is gone. Raises DiskError."""
-    make_folder(os.path.dirname(path))
-    try:
-        try:
-            os.unlink(path)  # rather than truncate: it may be a link, or another still writes to it
-        except FileNotFoundError:
-            pass
-        fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
-    except OSError as reason:
-        raise DiskError("write", path, reason) from reason
-    return os.fdopen(fd, "wb")
 
 
 def remove(path: bytes, only: bytes) -> None:

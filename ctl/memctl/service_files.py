@@ -5,8 +5,8 @@ a path as it is, the line names the interpreter itself. systemd refuses quotes, 
 characters in the name of a program, expands `$` in its arguments and reads UTF-8 only; such a line goes
 through `/bin/sh`, which gets every word in octal.
 
-Each file carries a mark, one comment line with the version that wrote it and the SHA-256 of all other
-lines. While the two agree nobody edited the file, and a later install may rewrite it.
+Each file carries a mark, one comment line with the version that wrote it and a checksum over that and all
+other lines. While it holds nobody edited the file, and a later install may rewrite it.
 
 source  systemd.syntax(7), systemd.service(5), systemd.exec(5), systemd 252; launchd.plist(5), macOS 14
 """
@@ -42,7 +42,7 @@ _TRAMPOLINE = (
 _BARE = re.compile(r"[A-Za-z0-9/._+:=@,-]+")
 _OCTAL_PLAIN = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789/._+:=@,-")
 _MARK = re.compile(
-    rb"^(?:# |<!-- )written by memd (\S+); sha256 of the other lines: ([0-9a-f]{64})(?: -->)?\n", re.M
+    rb"^(?:# |<!-- )written by memd (\S+), unedited while its checksum is ([0-9a-f]{64})(?: -->)?\n", re.M
 )
 
 
@@ -174,7 +174,10 @@ def escape_xml(value: bytes) -> str:
 def mark(text: str, version: str) -> bytes:
     """`text` with the mark: as its first line, or behind the XML declaration."""
     body = text.encode("utf-8")
-    words = b"written by memd %b; sha256 of the other lines: %b" % (version.encode("ascii"), _digest(body))
+    words = b"written by memd %b, unedited while its checksum is %b" % (
+        version.encode("ascii"),
+        _checksum(version, body),
+    )
     if body.startswith(b"<?xml"):
         first, _, rest = body.partition(b"\n")
         return b"%b\n<!-- %b -->\n%b" % (first, words, rest)
@@ -189,7 +192,7 @@ def judge(found: bytes | None) -> FileState:
     if not version:
         return "foreign"
     at = _MARK.search(found)
-    return "ours" if at and at.group(2) == _digest(body) else "changed"
+    return "ours" if at and at.group(2) == _checksum(version, body) else "changed"
 
 
 def unmark(text: bytes) -> tuple[str, bytes]:
@@ -200,8 +203,8 @@ def unmark(text: bytes) -> tuple[str, bytes]:
     return at.group(1).decode("ascii", "replace"), text[: at.start()] + text[at.end() :]
 
 
-def _digest(body: bytes) -> bytes:
-    return hashlib.sha256(body).hexdigest().encode("ascii")
+def _checksum(version: str, body: bytes) -> bytes:
+    return hashlib.sha256(version.encode() + b"\0" + body).hexdigest().encode("ascii")
 
 
 def _fill(template: str, values: Mapping[str, str]) -> str:

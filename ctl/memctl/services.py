@@ -53,17 +53,25 @@ class ServiceState(NamedTuple):
     lingers: bool | None = None  # False: memd stops at logout
 
     @property
-    def has_files(self) -> bool:
+    def is_supported(self) -> bool:
+        return bool(self.manager)
+
+    @property
+    def is_installed(self) -> bool:
         """All files are there and come from us, edited or not."""
         return bool(self.files) and all(file.state in ("ours", "changed") for file in self.files)
 
     @property
-    def installed(self) -> bool:
-        """The files are there and the manager answers: the service is what starts memd here."""
-        return self.has_files and self.running is not None and self.running.is_reachable
+    def is_changed_by_hand(self) -> bool:
+        return any(file.state == "changed" for file in self.files)
 
     @property
-    def active(self) -> bool:
+    def is_usable(self) -> bool:
+        """Installed, and the manager answers: the service is what starts and stops memd here."""
+        return self.is_installed and self.running is not None and self.running.is_reachable
+
+    @property
+    def is_active(self) -> bool:
         """The manager runs memd, or listens to start it when somebody calls."""
         return self.running is not None and (self.running.is_active or self.running.is_listening)
 
@@ -136,7 +144,7 @@ def judge(state: ServiceState) -> tuple[Level, str, str]:
         )
     if all(file.state == "absent" for file in state.files):
         return "note", "not installed", "To start memd with every login, run `memctl service install`."
-    if not state.has_files:
+    if not state.is_installed:
         return "problem", "only a part of its files is there", "Run `memctl service install` again."
     running = state.running
     if running is None or not running.is_reachable:

@@ -115,7 +115,7 @@ def _status(manager: ServiceManager, as_json: bool) -> int:
     state = service_state(manager)
     level, message, remedy = judge(state)
     running = state.running
-    is_well = state.installed and state.active and level != "problem"
+    is_well = state.is_usable and state.is_active and level != "problem"
     if as_json:
         view.print_json(_as_json(state, level, message, remedy))
         return 0 if is_well else NOT_RUNNING
@@ -141,7 +141,7 @@ def _as_json(state: ServiceState, level: str, message: str, remedy: str) -> dict
         "level": level,
         "message": message,
         "remedy": remedy,
-        "installed": state.installed,
+        "installed": state.is_installed,
         "files": [
             {"path": shown(file.path), "state": file.state, "version": file.version or None}
             for file in state.files
