@@ -36,16 +36,19 @@ METADATA_KEYS = frozenset(
 class Event(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """One visible thing in a native session, before it is scrubbed.
 
-    session      the harness's own id of the conversation
+    session      the harness's own id of the conversation; empty only where a damaged file never names it
     origin       what the event's identity is made of, beside harness, block, kind and content: the record's
                  own id where records keep it when copied; where a harness copies under new ids the original
                  time and role; without any id the session and `at`
     record       the record's own id, empty when it has none
     block        position of the block in its record
     at           file offset or ordinal of the record: file order
-    parent       the `record` this one follows in the harness's own chain, empty when it says nothing
+    parent       the `record` this one must wait for, because the harness's own chain puts it behind something
+                 that has not been placed yet; empty (nearly always): file order is right. See `Link`
     occurred_at  as the harness recorded it, made RFC 3339 in UTC where it was a number
     is_side      belongs to a sub-agent or an abandoned branch: stored, counted, out of the main line
+    replaces     `at` of an event of the same session that an earlier chunk gave and that turned out to be
+                 this one (a reply that was a compaction's summary); that one leaves the session. -1: none
     """
 
     session: str
@@ -59,37 +62,74 @@ class Event(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     parent: str = ""
     occurred_at: str = ""
     is_side: bool = False
+    replaces: int = -1
     metadata: dict[str, str | bool | int] = {}
 
 
-class Loss(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """What an import left out of a session, and why. Counted per session and `what`; never quotes content."""
+class Link(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """A record that gave no event but that others wait for, or wait behind.
+
+    How to order: go through records by `at`, where a record is a link or all events of one `at`, by `block`.
+    One with a `parent` is held until that record is placed; any other is placed at once, and placing a record
+    places what was held for it, oldest first, and so on down. A link with an empty `parent` may also say that
+    a record will not come: do not wait for it any longer. What is still held after a bounded time, or at a
+    flush, is placed by `at`. Every record that an event names as `parent` comes as an event or as a link in
+    the end, unless the file stops before.
+    """
 
     session: str
-    what: (
-        str  # a stable short class: reasoning, system-prompt, malformed, oversized, unknown-type, image, ...
-    )
-    sentence: str  # for people: what was left out and why
+    record: str
+    at: int
+    parent: str = ""
+
+
+class Loss(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """What an import left out of a session, and why. Counted per session and `what`; never quotes content.
+
+    session   the session it belongs to, which is the parent's where a sub-agent's file was left out; empty
+              where a damaged file never names one: the source's own
+    what      a stable short class, one of `memd.harness.losses.CLASSES`
+    sentence  for people: what was left out and why
+    count     how many times in this chunk; the ledger adds up
+    """
+
+    session: str
+    what: str
+    sentence: str
     count: int = 1
 
 
 class Session(msgspec.Struct, frozen=True, kw_only=True):
-    """What a transcript says of itself. Empty strings mean it does not say."""
+    """What a transcript says of itself. Empty strings mean it does not say.
+
+    When it comes again, the first `cwd` and `started` stand (a session belongs to where it began) and the
+    last `title` does.
+    """
 
     id: str
     cwd: str = ""
     title: str = ""
     started: str = ""
     version: str = ""
+    is_side: bool = False  # a sub-agent's: never offered, never resumed, never what decides a session's time
     parent: str = ""  # the session that spawned this sub-agent
     forked_from: str = ""  # the session whose beginning this one shares
-    forked_at: int = 0  # how many records (or ordinals) of it, where the harness says so
+    forked_at: int = 0  # the parent's events with a smaller `at` come first; 0: not said, nothing to stitch
 
 
 class Parsed(msgspec.Struct, frozen=True, kw_only=True):
-    """What one chunk gave. `consumed` ends just past a newline; `state` goes into the cursor."""
+    """What one chunk gave.
+
+    events    in file order
+    links     in file order; few
+    losses    one per session and class
+    sessions  what was learnt in this chunk, in file order; merge them as `Session` says
+    consumed  bytes of the chunk that were dealt with; ends just past a newline
+    state     to hand to the next call, at most `MAX_STATE_BYTES`; goes into the cursor
+    """
 
     events: Sequence[Event] = ()
+    links: Sequence[Link] = ()
     losses: Sequence[Loss] = ()
     sessions: Sequence[Session] = ()
     consumed: int = 0
@@ -123,7 +163,12 @@ class Store(msgspec.Struct, frozen=True, kw_only=True):
 
 class Parse(Protocol):
     def __call__(self, chunk: bytes, base: int, state: bytes) -> Parsed:
-        """Turn whole records into events; raises nothing. `chunk` starts at file offset `base`."""
+        """Turn whole records into events; raises nothing.
+
+        chunk  bytes from file offset `base`, at most 16 MiB, cut anywhere; what follows the last newline is
+               an unfinished record and is left alone
+        state  what the previous call left; at the start `Adapter.begin(...)`, or nothing at all
+        """
 
 
 class Query(msgspec.Struct, frozen=True, kw_only=True):
@@ -143,12 +188,21 @@ class ParseRows(Protocol):
         """Turn rows of the query `name` into events; raises nothing."""
 
 
+def _begin(session: Session, flavor: str) -> bytes:
+    return b""
+
+
 class Adapter(msgspec.Struct, frozen=True, kw_only=True):
     """All that memd knows about importing one harness. One module each, found by the registry.
 
+    name          the word of event ids and JSON
+    aliases       every other word a person or a peer uses for it
     stores        where sessions lie for an environment
-    identify      the session a source belongs to and where it was started, from its path (below the root)
-                  and its first bytes (at most 8 MiB); None: not a session of this harness
+    identify      the session a source belongs to and where it was started, from its path (below the root),
+                  its first bytes (at most 8 MiB, decompressed) and the store's flavor; None: no session of
+                  this harness, or not yet: ask again when the file has grown
+    begin         the state for the first chunk of a source, from what `identify` said and the store's flavor.
+                  Always use it: it is how a record grammar knows what only the path says
     parse         the record grammar of its files (None for a harness that only has a database)
     queries       SELECTs for its database, with `parse_rows`
     """
@@ -158,6 +212,7 @@ class Adapter(msgspec.Struct, frozen=True, kw_only=True):
     aliases: tuple[str, ...] = ()
     stores: Callable[[Environment], tuple[Store, ...]]
     identify: Callable[[bytes, bytes, str], Session | None]
+    begin: Callable[[Session, str], bytes] = _begin
     parse: Parse | None = None
     queries: tuple[Query, ...] = ()
     parse_rows: ParseRows | None = None

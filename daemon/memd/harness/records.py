@@ -1,0 +1,142 @@
+"""JSON Lines as agents really write them: split on the byte 0x0A only, decode one record, survive damage.
+
+A record is bad in one of a few known ways, and each has one answer:
+
+    half surrogates (`\\ud83d` alone)    become U+FFFD, nothing is lost
+    bytes that are not UTF-8             become U+FFFD, loss `encoding`
+    a run of NULs, a torn record         loss `malformed`
+    a record glued to a torn one         the whole one is taken, the torn one is the loss
+    a known type with odd fields         loss `unknown-shape`
+
+What is left after that is `malformed`. Nothing here raises, whatever the bytes.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Sequence
+from typing import Generic, TypeVar
+
+import msgspec
+
+from memd.harness.model import MAX_EVENT_BYTES, MAX_RECORD_BYTES
+
+T = TypeVar("T")
+
+FAULTS = (msgspec.MsgspecError, UnicodeError, RecursionError)
+"""What a msgspec decoder may raise on hostile bytes; catch this around a first, fast attempt."""
+
+MAX_GLUE_ATTEMPTS = 32  # a torn record that holds more record openers than this stays lost
+
+_ESCAPE = re.compile(
+    rb"\\(?:u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}"  # a pair: leave it
+    rb"|(u[dD][89a-fA-F][0-9a-fA-F]{2})"  # a half
+    rb"|.)",  # any other escape, so that `\\\\ud83d` is read as a backslash and text
+    re.DOTALL,
+)
+
+
+def split(chunk: bytes) -> tuple[list[bytes], int]:
+    """The whole lines of a chunk without their newlines, and how many bytes they take.
+
+    Only 0x0A ends a record: U+2028, U+0085 and the like are text, and `\\r` is white space to JSON.
+    """
+    lines = chunk.split(b"\n")
+    return lines, len(chunk) - len(lines.pop())
+
+
+def whole_halves(line: bytes) -> bytes:
+    """The line with every escaped half of a surrogate pair replaced by an escaped U+FFFD."""
+    if b"\\u" not in line:
+        return line
+    return _ESCAPE.sub(lambda match: b"\\ufffd" if match[1] else match[0], line)
+
+
+def clip(text: str, limit: int = MAX_EVENT_BYTES) -> tuple[str, bool]:
+    """The text within `limit` bytes of UTF-8, cut at a character, and whether it was cut."""
+    if len(text) * 4 <= limit or (len(text) <= limit and text.isascii()):
+        return text, False
+    encoded = text.encode("utf-8", "replace")
+    if len(encoded) <= limit:
+        return text, False
+    return encoded[:limit].decode("utf-8", "ignore"), True
+
+
+def compact(raw: msgspec.Raw | bytes, limit: int = MAX_EVENT_BYTES) -> tuple[str, bool]:
+    """JSON text without white space between its parts, within `limit` bytes, and whether it was cut.
+
+    Programs in JavaScript write it so already; the others put a space behind the first colon.
+    """
+    data = bytes(raw)
+    colon = data.find(b":", 0, 256)
+    if colon < 0 or data[colon + 1 : colon + 2] in (b" ", b"\n"):
+        try:
+            data = msgspec.json.format(data, indent=-1)
+        except FAULTS:
+            pass
+    return data[:limit].decode("utf-8", "replace"), len(data) > limit
+
+
+class _Tagged(msgspec.Struct, gc=False):
+    type: str = ""
+
+
+_tag = msgspec.json.Decoder(_Tagged).decode
+
+
+class Recovered(msgspec.Struct, Generic[T], frozen=True, gc=False):
+    """What `recover` made of a line: the record if there is one, where in the line it begins, the loss."""
+
+    record: T | None = None
+    start: int = 0
+    what: str = ""  # a loss class, empty when nothing was lost
+
+
+def recover(
+    line: bytes,
+    decode: Callable[[bytes], T],
+    is_record: Callable[[T], bool],
+    openers: Sequence[bytes],
+    silent: Collection[str] = (),
+) -> Recovered[T]:
+    """Make the best of a line that `decode` refused.
+
+    is_record  whether a decoded object stands on its own as a record (and is not a part of a torn one)
+    openers    how a record of this harness begins, to find one that was glued to a torn one
+    silent     types whose records nobody misses, however odd their fields
+    """
+    if not line.strip():
+        return Recovered()
+    repaired, what = whole_halves(line), ""
+    try:
+        repaired.decode("utf-8")
+    except UnicodeDecodeError:
+        repaired, what = repaired.decode("utf-8", "replace").encode("utf-8"), "encoding"
+    try:
+        return Recovered(decode(repaired), 0, what)
+    except msgspec.ValidationError:
+        return Recovered(None, 0, "" if _type_of(repaired) in silent else "unknown-shape")
+    except FAULTS:
+        pass
+    if not line.startswith(b"{") or len(line) > MAX_RECORD_BYTES:
+        return Recovered(None, 0, "malformed")
+    start = 0
+    for _ in range(MAX_GLUE_ATTEMPTS):
+        start = min((at for at in (line.find(opener, start + 1) for opener in openers) if at > 0), default=0)
+        if not start or b"\0" in line[:start]:
+            break
+        glued = whole_halves(line[start:])
+        try:
+            record = decode(glued)
+        except FAULTS:
+            continue
+        if is_record(record):
+            return Recovered(record, start, "malformed")
+    return Recovered(None, 0, "malformed")
+
+
+def _type_of(line: bytes) -> str:
+    try:
+        return _tag(line).type
+    except FAULTS:
+        return ""
