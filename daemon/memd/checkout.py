@@ -7,11 +7,13 @@ file is the root as well. With one it is a linked worktree, and two checks stand
 repository it names, because anyone can write such a file: the admin folder must lie in
 `<common dir>/worktrees/`, and its own `gitdir` file must point back at this very `.git`. When either fails
 (moved without repair, copied, forged) the folder is its own root; when both hold, the root is the common
-directory, less its last part when that is exactly `.git`.
+directory, less its last part when that is exactly `.git`. The first check compares texts, the second one
+real paths.
 
 `GIT_DIR` and everything else in the environment counts for nothing, as there.
 
-source  Claude Code 2.1.197 and 2.1.332, read 2026-11
+source  Claude Code 2.1.332, read 2026-11. 2.1.197 differs in one point: a relative back-link, as git writes
+        it with `worktree.useRelativePaths`, counts as wrong there
 """
 
 from __future__ import annotations
@@ -21,6 +23,10 @@ import stat
 
 from memd.errors import UsageError
 
+JS_SPACE = (
+    "\t\n\v\f\r \u00a0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a"
+    "\u2028\u2029\u202f\u205f\u3000\ufeff"
+)
 MAX_POINTER_BYTES = 64 << 10  # `.git` files, `commondir` and `gitdir` hold one path each
 
 
@@ -30,8 +36,8 @@ def project_root(path: bytes) -> bytes:
     path     absolute; links in it are followed. A file stands for the folder that holds it. What does not
              exist (yet, or any more) is judged as if an empty folder were made there: the repository around
              its nearest existing parent, or else the path itself with the links of its parents resolved
-    returns  absolute, without a trailing slash; for a bare repository or a worktree of one it is the
-             git folder itself
+    returns  absolute, without a trailing slash. For a worktree of a bare repository it is the git folder.
+             Physical, unless a `.git` file spells its git folder through a link: then so is the root
     raises   UsageError when `path` is not absolute or holds a NUL byte. What cannot be read counts as absent
     """
     if not path.startswith(b"/") or b"\0" in path:
@@ -54,20 +60,23 @@ def project_root(path: bytes) -> bytes:
 
 def _main_checkout(folder: bytes) -> bytes:
     """The root for a folder whose `.git` is a file: `folder` itself unless it is a sound linked worktree."""
-    pointer = _read_line(_join(folder, b".git"))
+    pointer = _read_trimmed(_join(folder, b".git"))
     if not pointer.startswith(b"gitdir:"):
         return folder
-    admin = os.path.realpath(os.path.join(folder, pointer[len(b"gitdir:") :].strip()))
-    commondir = _read_line(_join(admin, b"commondir"))
-    if not commondir:
+    admin = _resolve(folder, _trimmed(pointer[len(b"gitdir:") :]))
+    commondir = _read_trimmed(_join(admin, b"commondir"))
+    common = _resolve(admin, commondir)
+    if not commondir or os.path.dirname(admin) != _join(common, b"worktrees"):
         return folder
-    common = os.path.realpath(os.path.join(admin, commondir))
-    if os.path.dirname(admin) != _join(common, b"worktrees"):
-        return folder
-    back = _read_line(_join(admin, b"gitdir"))
-    if not back or os.path.realpath(os.path.join(admin, back)) != _join(folder, b".git"):
+    back = _read_trimmed(_join(admin, b"gitdir"))
+    if not back or os.path.realpath(_resolve(admin, back)) != _join(folder, b".git"):
         return folder
     return os.path.dirname(common) if os.path.basename(common) == b".git" else common
+
+
+def _resolve(base: bytes, path: bytes) -> bytes:
+    """`path` seen from `base` by its text alone, as Node's `path.resolve` does: no link is followed."""
+    return b"/" + os.path.normpath(os.path.join(base, path)).lstrip(b"/")
 
 
 def _join(folder: bytes, name: bytes) -> bytes:
@@ -82,7 +91,7 @@ def _mode(path: bytes) -> int:
         return 0
 
 
-def _read_line(path: bytes) -> bytes:
+def _read_trimmed(path: bytes) -> bytes:
     """The trimmed content of a small regular file; empty when it is anything else.
 
     Not blocking, so that a FIFO of that name cannot hold us.
@@ -99,6 +108,12 @@ def _read_line(path: bytes) -> bytes:
         return b""
     finally:
         os.close(fd)
-    if len(content) > MAX_POINTER_BYTES or b"\0" in content:
+    return b"" if len(content) > MAX_POINTER_BYTES or b"\0" in content else _trimmed(content)
+
+
+def _trimmed(content: bytes) -> bytes:
+    """Without the white space that JavaScript trims. Empty when it is not UTF-8: the program cannot follow that."""
+    try:
+        return content.decode("utf-8").strip(JS_SPACE).encode("utf-8")
+    except UnicodeDecodeError:
         return b""
-    return content.strip()

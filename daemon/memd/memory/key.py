@@ -22,17 +22,20 @@ _DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
 
 
 class KeyChoice(msgspec.Struct, frozen=True):
-    """The folder name to use under one `projects/`, and what speaks against using it (empty: nothing)."""
+    """The folder of one root under one `projects/`."""
 
-    name: str
-    problem: str = ""
+    name: str  # what to use: it is there, or nothing else is
+    problem: str = ""  # why it should not be used; empty for nothing
+    current: str = (
+        ""  # what a version of today uses, whatever is there; differs from `name` for an older hash
+    )
 
 
 def project_key(root: bytes) -> str:
     """The name of a root's folder under `projects/`; ASCII, at most 208 characters.
 
     root  a path as the system has it. Bytes that are not UTF-8 count as U+FFFD, one for each maximal
-          broken part, since the program only ever sees the path decoded that way
+          broken part, as Node decodes them. (The program refuses to start in such a directory)
     """
     units = _units(root)
     plain = "".join(chr(u) if _is_plain(u) else "-" for u in units)
@@ -47,18 +50,19 @@ def choose_key(root: bytes, names: Iterable[str]) -> KeyChoice:
     Only names over 200 units leave a choice: older versions hashed them differently, so where the exact
     folder is absent, a single `<200 units>-<hash>` is taken for it. Several are a problem, because nothing
     tells which of them is meant. Whether the one found belongs to this root is for the transcripts in it
-    to say.
+    to say. The versions of today make the exact folder (`current`) beside an older one and look nowhere else.
     """
     exact = project_key(root)
     if len(exact) <= MAX_UNITS:
-        return KeyChoice(exact)
+        return KeyChoice(exact, current=exact)
     prefix = exact[: MAX_UNITS + 1]
     found = {n for n in names if n.startswith(prefix) and _suffix.fullmatch(n, MAX_UNITS + 1)}
     if exact in found or not found:
-        return KeyChoice(exact)
+        return KeyChoice(exact, current=exact)
     if len(found) == 1:
-        return KeyChoice(found.pop())
-    return KeyChoice(exact, f"{len(found)} folders share the first {MAX_UNITS} characters of the name")
+        return KeyChoice(found.pop(), current=exact)
+    problem = f"{len(found)} folders share the first {MAX_UNITS} characters of the name"
+    return KeyChoice(exact, problem, current=exact)
 
 
 def _units(root: bytes) -> list[int]:
