@@ -53,9 +53,10 @@ class Journal:
         self._gate(word).set()
 
     def wait(self, reply: Reply) -> None:
+        """Come back when a slow or held reply may go on."""
         if reply.hold:
             self._gate(reply.hold).wait()
-        else:
+        elif reply.stall_s:
             threading.Event().wait(reply.stall_s)
 
     def _gate(self, word: str) -> threading.Event:
@@ -147,6 +148,7 @@ class _Handler(BaseHTTPRequestHandler):
             tokens_out=max(1, len(reply.text) // 4),
         )
         if not body.get("stream"):
+            self.server.journal.wait(reply)
             self._send(dialect.whole(answer))
             return
         self.send_response(200)

@@ -235,6 +235,18 @@ class World:
         }
         return {name: value for name, value in env.items() if value}
 
+    def pids(self) -> set[int]:
+        """Every process that lives in here, as counted outside."""
+        space = os.readlink(f"/proc/{self._first_pid}/ns/pid")
+        found: set[int] = set()
+        for pid in psutil.pids():
+            try:
+                if os.readlink(f"/proc/{pid}/ns/pid") == space:
+                    found.add(pid)
+            except (FileNotFoundError, PermissionError, ProcessLookupError):
+                continue  # gone meanwhile, or somebody else's
+        return found
+
     # ------------------------------------------------------------------ files
 
     def outside(self, path: str) -> Path:

@@ -185,9 +185,9 @@ def _play(turn: Turn, verb: str, argument: str, echo: str) -> Reply:
         case "THINK":
             return Reply(thinking=f"HIDDEN-REASONING {argument}", text=f"THOUGHT {echo}".strip())
         case "SLOW":
-            return Reply(text=f"SLOW-DONE {echo}".strip(), stall_s=float(argument or 5))
+            return Reply(text=f"SLOW-DONE {echo}".strip(), stall_s=float((argument.split() or ["5"])[0]))
         case "HOLD":
-            return Reply(text=f"RELEASED {echo}".strip(), hold=argument or "go")
+            return Reply(text=f"RELEASED {echo}".strip(), hold=(argument.split() or ["go"])[0])
         case "USAGE":
             return Reply(text=f"USED {echo}".strip(), claimed_tokens=int(argument))
         case "FAIL":

@@ -63,15 +63,11 @@ def test_end_of_the_world_ends_every_process_in_it(tmp_path: Path) -> None:
     with World(tmp_path / "world") as world:
         plain = world.start("sleep", "86413")
         world.run("sh", "-c", "setsid sleep 86414 </dev/null >/dev/null 2>&1 &")
-        inside = {
-            process.pid
-            for process in psutil.process_iter(["cmdline"])
-            if process.info["cmdline"] in (["sleep", "86413"], ["sleep", "86414"])
-        }
-        assert len(inside) == 2
+        inside = world.pids()
         assert plain.pid in inside
-    assert not plain.is_alive or plain.finish().status == 137
-    assert not any(psutil.pid_exists(pid) for pid in inside)
+        assert len(inside) == 3  # the first process, the program, the orphan
+    assert plain.finish().status == 137
+    assert not inside & set(psutil.pids())
 
 
 def test_killed_program_says_so(world: World) -> None:
