@@ -112,7 +112,7 @@ def _read_trimmed(path: bytes) -> bytes:
 
 
 def _trimmed(content: bytes) -> bytes:
-    """Without the white space that JavaScript trims. Empty when it is not UTF-8: the program cannot follow that."""
+    """Without the white space JavaScript trims; empty when it is not UTF-8, for then the program is lost."""
     try:
         return content.decode("utf-8").strip(JS_SPACE).encode("utf-8")
     except UnicodeDecodeError:
