@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from memctl import files, service_files
 from memctl.paths import home_dir, log_path
@@ -95,7 +95,7 @@ class Launchd:
         if self._is_loaded():
             self._must("bootout", self._target)
 
-    def deactivate(self) -> list[str]:
+    def deactivate(self, names: Sequence[str]) -> list[str]:
         self.stop()
         return []
 

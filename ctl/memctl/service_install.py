@@ -76,10 +76,10 @@ def uninstall(manager: ServiceManager, *, dry_run: bool = False) -> Report:
     """Stop memd's service and remove the files nobody edited; raises DiskError, Unavailable."""
     steps = plan_uninstall([look(manager, name) for name in manager.files])
     notes = [_kept(step.file, manager) for step in steps if step.action == "keep"]
-    ours = [step for step in steps if step.file.state in ("ours", "changed")]
+    ours = [step.file.name for step in steps if step.file.state in ("ours", "changed")]
     if dry_run or not ours:
         return Report(steps, tuple(notes))
-    notes += manager.deactivate()
+    notes += manager.deactivate(ours)
     for step in steps:
         if step.action == "remove":
             files.remove(step.file.path, step.file.text or b"")

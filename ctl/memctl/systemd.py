@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 import shutil
 import stat
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from memctl import service_files
 from memctl.paths import home_dir, shown
@@ -129,12 +129,13 @@ class Systemd:
         """Stop memd and its socket until the next start or login; raises Unavailable."""
         self._must("stop", SOCKET, SERVICE, timeout_s=START_S)
 
-    def deactivate(self) -> list[str]:
-        """Stop memd and take it out of the login; what a person should know."""
+    def deactivate(self, names: Sequence[str]) -> list[str]:
+        """Stop these units and take them out of the login; what a person should know. Raises Unavailable."""
         if not self.is_reachable():
-            self._say("disable", *self.files, SYSTEMD_OFFLINE="1")
+            self._say("disable", *names, SYSTEMD_OFFLINE="1")
             return ["No `systemd --user` answers here: a memd that it runs elsewhere goes on until logout."]
-        self._must("disable", "--now", *self.files, timeout_s=START_S)
+        self._must("stop", *names, timeout_s=START_S)
+        self._must("disable", *names)
         return []
 
     def forget(self) -> None:
@@ -188,7 +189,8 @@ class Systemd:
             raise Unavailable(
                 f"`systemctl --user {verb} {' '.join(words)}`".replace(" `", "`")
                 + f" failed: {last_line(answer)}",
-                remedy="See `systemctl --user status memd.service` and `journalctl --user -u memd`.",
+                remedy="See `systemctl --user status memd.service` and `journalctl --user -u memd.service`, "
+                "or run `memd` in a terminal to see what it says.",
             )
         return answer
 

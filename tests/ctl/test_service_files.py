@@ -129,7 +129,7 @@ def test_agents_own_processes_outlive_the_service() -> None:
 def test_a_crash_is_followed_by_a_restart_and_a_refusal_is_not() -> None:
     found = read_service(render_systemd(TEMPLATES, Installation(PYTHON, "1"))[SERVICE])
     assert found["Service.Restart"] == ["on-failure"]
-    assert found["Service.RestartPreventExitStatus"] == ["77 78"]
+    assert found["Service.RestartPreventExitStatus"] == ["64 73 77 78"]
     assert found["Service.Type"] == ["notify"]
     assert int(found["Service.WatchdogSec"][0]) > 0
 
