@@ -191,13 +191,13 @@ class Folder:
             try:
                 for chunk in chunks:
                     with _saying("write", self.at(name)):
-                        _write_all(fd, chunk)
+                        write_all(fd, chunk)
                 with _saying("write", self.at(name)):
                     if mode != 0o600:
                         os.fchmod(fd, mode)
                     if mtime_ns is not None:
                         os.utime(fd, ns=(mtime_ns, mtime_ns))
-                    _flush(fd)
+                    flush(fd)
             finally:
                 with _saying("write", self.at(name)):
                     os.close(fd)
@@ -412,13 +412,13 @@ def _close(fd: int) -> None:
         os.close(fd)
 
 
-def _write_all(fd: int, data: bytes) -> None:
+def write_all(fd: int, data: bytes) -> None:
     view = memoryview(data)
     while view:
         view = view[os.write(fd, view) :]
 
 
-def _flush(fd: int) -> None:
+def flush(fd: int) -> None:
     if sys.platform == "darwin":
         fcntl.fcntl(fd, fcntl.F_FULLFSYNC)  # fsync there leaves the bytes in the drive's cache
     else:
@@ -427,7 +427,7 @@ def _flush(fd: int) -> None:
 
 def _flush_folder(fd: int) -> None:
     try:
-        _flush(fd)
+        flush(fd)
     except OSError as reason:
         if reason.errno not in _UNSUPPORTED:  # some file systems cannot flush a directory, and need not
             raise
