@@ -7,7 +7,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from real.dialects import Answer, Dialect, Frame, Pause, as_json, items_of, spoken, texts_of, tools_of
+from real.dialects import (
+    Answer,
+    Dialect,
+    Frame,
+    Pause,
+    as_json,
+    forced_tool,
+    items_of,
+    spoken,
+    texts_of,
+    tools_of,
+)
 from real.script import Json, Turn, choose_prompt
 
 _SYSTEM_ROLES = ("system", "developer")
@@ -18,7 +29,8 @@ def _read(body: Json) -> Turn:
     told = [(str(m.get("role")), texts_of(m.get("content"))) for m in messages]
     prompt, step = choose_prompt(told, only_last_block=False)
     system = [text for role, texts in told if role in _SYSTEM_ROLES for text in texts]
-    return Turn(prompt, step, as_json(body), "\n".join(system), tools_of(body.get("tools")))
+    tools = tools_of(body.get("tools"))
+    return Turn(prompt, step, as_json(body), "\n".join(system), tools, forced_tool(body.get("tool_choice")))
 
 
 def _calls(answer: Answer) -> list[Json]:

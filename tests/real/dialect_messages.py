@@ -7,7 +7,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from real.dialects import Answer, Dialect, Frame, Pause, as_json, items_of, pieces, spoken, texts_of, tools_of
+from real.dialects import (
+    Answer,
+    Dialect,
+    Frame,
+    Pause,
+    as_json,
+    forced_tool,
+    items_of,
+    pieces,
+    spoken,
+    texts_of,
+    tools_of,
+)
 from real.script import Json, Turn, choose_prompt
 
 
@@ -18,7 +30,8 @@ def _read(body: Json) -> Turn:
     system = texts_of(body.get("system")) + [
         text for role, texts in told if role == "system" for text in texts
     ]
-    return Turn(prompt, step, as_json(body), "\n".join(system), tools_of(body.get("tools")))
+    tools = tools_of(body.get("tools"))
+    return Turn(prompt, step, as_json(body), "\n".join(system), tools, forced_tool(body.get("tool_choice")))
 
 
 def _stop_reason(answer: Answer) -> str:

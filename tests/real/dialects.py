@@ -83,6 +83,14 @@ def tools_of(listed: object, prefix: str = "") -> tuple[Tool, ...]:
     return tuple(out)
 
 
+def forced_tool(choice: object) -> str:
+    """The tool that a request's `tool_choice` names; empty when the model is free."""
+    if not isinstance(choice, dict):
+        return ""
+    function = choice.get("function")
+    return str((function if isinstance(function, dict) else choice).get("name") or "")
+
+
 def items_of(value: object) -> list[Json]:
     return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
 

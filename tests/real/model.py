@@ -130,6 +130,7 @@ class _Handler(BaseHTTPRequestHandler):
                 "text": reply.text[:400],
                 "calls": [call.tool for call in reply.calls],
                 "status": reply.status,
+                "is_turn": reply.is_turn,
             },
         )
         if reply.status != 200:

@@ -80,7 +80,7 @@ PINS: Mapping[str, Pin] = {
         overrides={"@opentelemetry/semantic-conventions": "1.36.0"},  # with 1.45.0 it does not start
         search=_NODE_SEARCH,
     ),
-    "grok": Pin("grok", {}, wheels=("grok-cli-bin==0.2.111",), search=("wheels/bin",)),
+    "grok": Pin("grok", {}, wheels=("grok-cli-bin==0.2.111",), search=("wheels/grok_cli_bin/bin",)),
 }
 
 

@@ -28,7 +28,7 @@ class Request:
     @property
     def is_turn(self) -> bool:
         """Whether a person's prompt is answered, not a title, a token count or a look at the server."""
-        return isinstance(self.reply, dict) and bool(self.body.get("tools"))
+        return isinstance(self.reply, dict) and bool(self.reply["is_turn"]) and bool(self.body.get("tools"))
 
     def __str__(self) -> str:
         return f"{self.seq} {self.method} {self.path} -> {self.reply}"

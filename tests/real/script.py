@@ -4,7 +4,8 @@ A prompt holds steps, separated by `;;` or line ends. Each request after a tool 
 
     USE_TOOL <command>            call the shell tool
     READ_FILE <path>              call the reading tool (the shell where there is none)
-    WRITE_FILE <path> <text>      call the writing tool (the shell where there is none); `\\n` is a line end
+    WRITE_FILE <path> <text>      call the writing tool (the shell where there is none); `\\n` is a line end;
+                                  an absolute path: some programs take no other
     USE_AGENT <prompt>            call the sub-agent tool
     CALL <tool> <json>            call any tool by name
     PARALLEL <cmd> || <cmd>       several shell calls in one turn
@@ -87,6 +88,7 @@ class Turn:
     raw: str  # the whole request as JSON
     system: str
     tools: tuple[Tool, ...]
+    forced_tool: str = ""  # the one tool the model must call: no person waits for that answer
 
 
 @dataclass(frozen=True)
@@ -104,6 +106,7 @@ class Reply:
     hold: str = ""
     status: int = 200
     claimed_tokens: int = 0  # 0: an estimate from the size of the request
+    is_turn: bool = True  # what a person waits for; not a title, not a summary
 
 
 def steps_of(prompt: str) -> list[tuple[str, str]]:
@@ -131,17 +134,20 @@ def choose_prompt(messages: Sequence[tuple[str, Sequence[str]]], *, only_last_bl
 
 def decide(turn: Turn) -> Reply:
     """The reply to one request."""
+    if turn.forced_tool and (call := _call(turn, (turn.forced_tool.lower(),), {})):
+        return Reply(calls=(call,), is_turn=False)
     prompt = turn.prompt.lower()
     wants_summary = any(mark in prompt for mark in _SUMMARY_MARKS)
     if wants_summary or (
         not turn.tools and any(mark in turn.system[:4000].lower() for mark in _SUMMARY_MARKS)
     ):
         seen = " ".join(sorted(set(SENTINEL.findall(turn.raw)))) or "none"
-        return Reply(text=_summary(seen))
+        return Reply(text=_summary(seen), is_turn=False)
     head = turn.system[:6000].lower() + "\n" + prompt[-12000:]
     if not turn.tools and any(mark in head for mark in _TITLE_MARKS):
         wants_json = '"json_schema"' in turn.raw or "return json" in head
-        return Reply(text='{"title": "Scripted session"}' if wants_json else "Scripted session")
+        title = '{"title": "Scripted session"}' if wants_json else "Scripted session"
+        return Reply(text=title, is_turn=False)
     echo = " ".join(dict.fromkeys(SENTINEL.findall(turn.prompt)))
     steps = steps_of(turn.prompt)
     if turn.step < len(steps):

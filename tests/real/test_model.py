@@ -122,11 +122,21 @@ def test_memory_directory_is_the_one_the_request_names() -> None:
     assert call.arguments == {"file_path": "/home/dev/.claude/projects/-p/memory/n.md"}
 
 
+def test_tool_that_the_request_demands_is_called_and_is_no_turn() -> None:
+    title = Tool("session_title", {"properties": {"t": {"type": "string"}}, "required": ["t"]})
+    reply = decide(Turn("USE_TOOL ls", 0, "", "", (title,), forced_tool="session_title"))
+    assert [(call.tool, call.arguments) for call in reply.calls] == [
+        ("session_title", {"t": "scripted call"})
+    ]
+    assert not reply.is_turn
+
+
 def test_title_and_summary_requests_are_no_turns() -> None:
     asked = Turn("hello SENTINEL-a", 0, "SENTINEL-a", "You are a title generator.", ())
     assert decide(asked).text == "Scripted session"
     summary = decide(turn("Please create a detailed summary of the conversation", raw="SENTINEL-z"))
     assert "SENTINEL-z" in summary.text
+    assert not summary.is_turn
 
 
 @pytest.mark.parametrize("dialect", [MESSAGES, RESPONSES, CHAT], ids=lambda d: str(d.name))
