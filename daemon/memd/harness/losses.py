@@ -15,6 +15,7 @@ CLASSES = {
     "own-packet": "History that memd had delivered came back and was left out.",
     "sidechain": "Side conversations inside the session's files were left out.",
     "sub-agent": "Conversations of sub-agents are kept apart and are not in the main line.",
+    "branch": "Branches that were left are kept apart and are not in the main line.",
     "image": "Images and documents were left out.",
     "encrypted": "Content that only the harness's provider can read was left out.",
     "role": "Records of a role that is neither user nor assistant were left out.",

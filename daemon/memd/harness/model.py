@@ -6,7 +6,7 @@ Pure values. Bytes and rows come in, these go out; who reads the files is `memd.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Literal, Protocol
 
 import msgspec
@@ -83,6 +83,20 @@ class Link(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     parent: str = ""
 
 
+class Turn(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """A branch was left, or taken up again: events that were given before change sides.
+
+    All events of the session with `first <= at <= last` are from now on beside the main line (`is_side`), or
+    in it. Apply turns in the order in which they come, after the events that come with them; a turn only
+    names places that lie before it in the file. Events keep their ids and their order.
+    """
+
+    session: str
+    first: int
+    last: int
+    is_side: bool
+
+
 class Loss(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """What an import left out of a session, and why. Counted per session and `what`; never quotes content.
 
@@ -122,14 +136,16 @@ class Parsed(msgspec.Struct, frozen=True, kw_only=True):
 
     events    in file order
     links     in file order; few
+    turns     in file order; few
     losses    one per session and class
     sessions  what was learnt in this chunk, in file order; merge them as `Session` says
-    consumed  bytes of the chunk that were dealt with; ends just past a newline
+    consumed  bytes of the chunk that were dealt with; ends just past a newline. Of rows: how many
     state     to hand to the next call, at most `MAX_STATE_BYTES`; goes into the cursor
     """
 
     events: Sequence[Event] = ()
     links: Sequence[Link] = ()
+    turns: Sequence[Turn] = ()
     losses: Sequence[Loss] = ()
     sessions: Sequence[Session] = ()
     consumed: int = 0
@@ -151,14 +167,18 @@ class Store(msgspec.Struct, frozen=True, kw_only=True):
     patterns  names below the root that are sources, as `fnmatch` parts joined by `/`; `**` any depth
     flavor    which of an adapter's formats this is, handed back to it
     rewrites  whole-prefix check at every read (harnesses known to rewrite in place)
+    head      bytes at the start of a file that the harness rewrites in place; no part of a prefix check
     database  the matches are SQLite databases, read through `Adapter.queries`
+    documents each match stands for a session in many small files, read through `Adapter.gather`
     """
 
     root: bytes
     patterns: tuple[str, ...]
     flavor: str = ""
     rewrites: bool = False
+    head: int = 0
     database: bool = False
+    documents: bool = False
 
 
 class Parse(Protocol):
@@ -174,18 +194,41 @@ class Parse(Protocol):
 class Query(msgspec.Struct, frozen=True, kw_only=True):
     """One SELECT for a harness's own database.
 
-    sql      takes the parameters `:updated` and `:id` (the cursor) and `:limit`; orders by exactly these
-    columns  the names of the result's columns, first `updated` and `id`
+    sql         takes the parameters `:updated` and `:id` (the cursor) and `:limit`; orders by exactly these
+    columns     the names of the result's columns, first `updated` (milliseconds) and `id`
+    overlap_ms  start each round this far before the cursor (and never in the future), with an empty id: rows
+                are stamped before they are committed. What comes twice does no harm
+    is_at_rest  not a part of an ordinary round: it selects what was never completed, with a cursor of its own,
+                and takes two more parameters: `:until`, rows that changed later are left alone, and
+                `:session`, only that one when it is not empty. Run it when nobody works in the store or the
+                session any more
     """
 
     name: str
     sql: str
     columns: tuple[str, ...]
+    overlap_ms: int = 0
+    is_at_rest: bool = False
 
 
 class ParseRows(Protocol):
     def __call__(self, name: str, rows: Sequence[Sequence[object]], state: bytes) -> Parsed:
         """Turn rows of the query `name` into events; raises nothing."""
+
+
+class Gather(Protocol):
+    def __call__(
+        self,
+        source: bytes,
+        names: Callable[[bytes], Sequence[bytes]],
+        read: Callable[[bytes], bytes | None],
+    ) -> Iterator[Sequence[object]]:
+        """The rows of a session that is spread over many files, for `parse_rows` under the first query's name.
+
+        source  the session's match below the store's root, as are all paths here
+        names   the names in a folder; none when there is no such folder
+        read    a file's content; empty when it is gone, None when it is too large to be read
+        """
 
 
 def _begin(session: Session, flavor: str) -> bytes:
@@ -204,7 +247,8 @@ class Adapter(msgspec.Struct, frozen=True, kw_only=True):
     begin         the state for the first chunk of a source, from what `identify` said and the store's flavor.
                   Always use it: it is how a record grammar knows what only the path says
     parse         the record grammar of its files (None for a harness that only has a database)
-    queries       SELECTs for its database, with `parse_rows`
+    queries       SELECTs for its database, with `parse_rows`; one state for all of them
+    gather        makes rows of the stores that say `documents`
     """
 
     name: str
@@ -216,6 +260,7 @@ class Adapter(msgspec.Struct, frozen=True, kw_only=True):
     parse: Parse | None = None
     queries: tuple[Query, ...] = ()
     parse_rows: ParseRows | None = None
+    gather: Gather | None = None
 
 
 def event_id(harness: str, event: Event) -> str:
