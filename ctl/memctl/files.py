@@ -84,20 +84,6 @@ def remove(path: bytes, only: bytes) -> None:
         raise DiskError("remove", path, reason) from reason
 
 
-def remove_link(path: bytes, to: bytes) -> bool:
-    """Remove a symbolic link that says exactly `to`; whether there was one. Raises DiskError."""
-    try:
-        if os.readlink(path) != to:
-            return False
-        os.unlink(path)
-        _sync_folder(os.path.dirname(path))
-    except OSError as reason:
-        if not os.path.islink(path):
-            return False
-        raise DiskError("remove", path, reason) from reason
-    return True
-
-
 def make_folder(path: bytes, mode: int = 0o700) -> None:
     """Make a folder and its missing parents, durably; `mode` is for the last one. Raises DiskError."""
     if os.path.isdir(path):
