@@ -174,10 +174,11 @@ class World:
         *argv: str,
         cwd: str = HOME,
         env: Mapping[str, str] | None = None,
+        stdin: int = subprocess.DEVNULL,
         output: IO[str] | int = subprocess.PIPE,
     ) -> Running:
         """Start a program and leave it running; `output` takes both its streams when it is a file."""
-        return self._spawn(argv, cwd, env, subprocess.DEVNULL, output)
+        return self._spawn(argv, cwd, env, stdin, output)
 
     def _spawn(
         self,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import select
 import signal
 import subprocess
 from collections.abc import Sequence
@@ -48,6 +49,23 @@ class Running:
         if not children or not self.is_alive:
             raise RigError(f"{' '.join(self.argv)} has ended already")
         return int(children[0].pid)
+
+    def send(self, text: str) -> None:
+        """Write to its input, where it was started with a pipe for one."""
+        if self._process.stdin is None:
+            raise RigError(f"{' '.join(self.argv)} has no input")
+        try:
+            self._process.stdin.write(text)
+            self._process.stdin.flush()
+        except BrokenPipeError:
+            raise RigError(f"{' '.join(self.argv)} has ended: {self.finish()}") from None
+
+    def receive(self, timeout_s: float) -> bytes:
+        """What it says next, as soon as it says anything; empty at its end or when the time is up."""
+        if self._process.stdout is None:
+            raise RigError(f"{' '.join(self.argv)} has no output of its own")
+        fd = self._process.stdout.fileno()
+        return os.read(fd, 65536) if select.select([fd], [], [], max(0.0, timeout_s))[0] else b""
 
     @property
     def is_alive(self) -> bool:
