@@ -107,7 +107,7 @@ class Systemd:
         self._must("enable", *self.files)
         if start:
             before = self.running()
-            self._must("reset-failed", *self.files)
+            self._say("reset-failed", *self.files)
             if SOCKET in rewritten and before.is_listening:
                 self._must("stop", *self.files)  # a socket cannot be made anew under a running service
             self._must("start", SOCKET)
@@ -116,12 +116,12 @@ class Systemd:
 
     def start(self) -> None:
         """Start memd and wait until it is ready; raises Unavailable with systemd's reason."""
-        self._must("reset-failed", *self.files)
+        self._say("reset-failed", *self.files)
         self._must("start", *self.files, timeout_s=START_S)
 
     def restart(self) -> None:
         """As `start`, with a new process; clients that connect meanwhile wait in the socket."""
-        self._must("reset-failed", *self.files)
+        self._say("reset-failed", *self.files)
         self._must("start", SOCKET)
         self._must("restart", SERVICE, timeout_s=START_S)
 

@@ -71,6 +71,19 @@ def test_the_first_client_starts_the_daemon(manager: UserManager, python: Python
     assert service(manager, "ActiveState") == {"ActiveState": "active"}
 
 
+def test_up_starts_a_service_that_waited_for_the_next_login(manager: UserManager, python: Python) -> None:
+    manager.run(*python.memctl("service", "install", "--no-start"))
+    manager.run(*python.memctl("up", "--quiet"))
+    assert ping(manager, python)["pid"] == int(service(manager, "MainPID")["MainPID"])
+
+
+def test_a_service_that_never_ran_can_be_removed(manager: UserManager, python: Python) -> None:
+    manager.run(*python.memctl("service", "install", "--no-start"))
+    manager.run(*python.memctl("service", "uninstall"))
+    assert not unit_path(manager).exists()
+    assert service(manager, "LoadState") == {"LoadState": "not-found"}
+
+
 def test_a_daemon_that_hangs_is_replaced_by_the_watchdog(manager: UserManager, python: Python) -> None:
     drop_in(manager, "[Service]\nWatchdogSec=1\nRestartSec=0\n")
     manager.run(*python.memctl("service", "install"))
