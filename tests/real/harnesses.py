@@ -36,7 +36,8 @@ class Harness:
                  path in the world to text
     turn         the argv for one prompt and extra arguments, no screen
     screen       the argv for a session on a terminal
-    ready        a pattern on the screen once it takes input
+    ready        a pattern on the screen once it takes input; empty: not known
+    leave        what to type to quit; empty: Ctrl-C on an empty line
     """
 
     name: str
@@ -45,6 +46,7 @@ class Harness:
     turn: Callable[[str, Sequence[str]], tuple[str, ...]]
     screen: tuple[str, ...]
     ready: str = ""
+    leave: str = ""
 
 
 def claude_login(cwds: Sequence[str], folder: str = "") -> dict[str, str]:
@@ -201,6 +203,7 @@ HARNESSES: Mapping[str, Harness] = {
             lambda prompt, args: ("claude", "--permission-mode", "bypassPermissions", *args, "-p", prompt),
             ("claude",),
             r"for shortcuts",
+            "/exit",
         ),
         Harness(
             "codex",
@@ -210,6 +213,7 @@ HARNESSES: Mapping[str, Harness] = {
             lambda prompt, args: ("codex", "exec", "--skip-git-repo-check", *args, prompt),
             ("codex",),
             r"Ask Codex",
+            "/quit",
         ),
         Harness(
             "opencode",
@@ -231,6 +235,8 @@ HARNESSES: Mapping[str, Harness] = {
             _pi_settings,
             lambda prompt, args: ("pi", *_PI_MODEL, *args, "-p", prompt),
             ("pi", *_PI_MODEL),
+            r"escape interrupt",
+            "/quit",
         ),
         Harness(
             "omp",
@@ -238,6 +244,8 @@ HARNESSES: Mapping[str, Harness] = {
             _omp_settings,
             lambda prompt, args: ("omp", "--model", "scripted/scripted-model", *args, "-p", prompt),
             ("omp", "--model", "scripted/scripted-model"),
+            r"No recent sessions|Recent sessions",
+            "/exit",
         ),
         Harness(
             "kimi",
@@ -257,13 +265,15 @@ HARNESSES: Mapping[str, Harness] = {
             _command_code_settings,
             lambda prompt, args: (*_COMMAND_CODE, "--yolo", *args, "-p", prompt),
             _COMMAND_CODE,
+            leave="/exit",
         ),
         Harness(
             "grok",
             {},
             _grok_settings,
             lambda prompt, args: ("grok", "-m", "scripted", "--always-approve", *args, "-p", prompt),
-            ("grok", "-m", "scripted"),
+            ("grok", "-m", "scripted", "--always-approve"),
+            leave="/quit",
         ),
     )
 }

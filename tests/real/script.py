@@ -50,7 +50,7 @@ INJECTED = (
 )  # fmt: skip
 _TITLE_MARKS = (
     "title generator", "generate a title for this conversation", "sentence-case title",
-    "write a 5-10 word title", "generate a short title", "session title", "concise, single-line task title",
+    "write a 5-10 word title", "generate a short title", "session title", "concise, single-line task title", "word title using only the task",
 )  # fmt: skip
 _SUMMARY_MARKS = (
     "create a detailed summary of the conversation", "detailed summary of our conversation",
@@ -147,6 +147,7 @@ def decide(turn: Turn) -> Reply:
     if not turn.tools and any(mark in head for mark in _TITLE_MARKS):
         wants_json = '"json_schema"' in turn.raw or "return json" in head
         title = '{"title": "Scripted session"}' if wants_json else "Scripted session"
+        title = f"<title>{title}</title>" if "<title>" in head else title
         return Reply(text=title, is_turn=False)
     echo = " ".join(dict.fromkeys(SENTINEL.findall(turn.prompt)))
     steps = steps_of(turn.prompt)
