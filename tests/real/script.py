@@ -50,7 +50,8 @@ INJECTED = (
 )  # fmt: skip
 _TITLE_MARKS = (
     "title generator", "generate a title for this conversation", "sentence-case title",
-    "write a 5-10 word title", "generate a short title", "session title", "concise, single-line task title", "word title using only the task",
+    "write a 5-10 word title", "generate a short title", "session title", "concise, single-line task title",
+    "word title using only the task",
 )  # fmt: skip
 _SUMMARY_MARKS = (
     "create a detailed summary of the conversation", "detailed summary of our conversation",
