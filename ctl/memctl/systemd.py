@@ -60,6 +60,14 @@ class Systemd:
         return tuple(found)
 
     def render(self, templates: Mapping[str, str], installation: Installation) -> dict[str, bytes]:
+        """The files' text; raises CannotCreate for a home that systemd's own tools have no words for."""
+        try:
+            self.folder().decode("utf-8")
+        except UnicodeDecodeError:
+            raise CannotCreate(
+                f"systemctl cannot speak of a folder whose name is not UTF-8: {shown(self.folder())}",
+                remedy="Run memd with `memctl up`, which needs no service.",
+            ) from None
         return service_files.render_systemd(templates, installation)
 
     def is_reachable(self) -> bool:

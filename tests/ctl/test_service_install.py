@@ -222,6 +222,17 @@ def test_a_systemd_that_reads_other_folders_is_named(home: Path) -> None:
     assert "/usr/lib/systemd/user/memd.service" in str(report.trouble)
 
 
+def test_a_home_that_systemctl_cannot_name_is_refused_before_anything_is_written(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    odd = os.fsencode(home) + b"/\xff"
+    monkeypatch.setenv("HOME", os.fsdecode(odd))
+    scripted = Scripted()
+    with pytest.raises(CannotCreate, match="not UTF-8"):
+        service_install.install(Systemd(os.environ, scripted), INSTALLATION)
+    assert (scripted.asked, os.path.exists(odd)) == ([], False)
+
+
 def test_a_setting_that_systemd_refuses_is_reported(home: Path) -> None:
     bad = shown(home / ".config/systemd/user", LoadState="bad-setting", LoadError="bad unit file setting")
     report = service_install.install(Systemd(os.environ, Scripted({f"show {SERVICE}": bad})), INSTALLATION)
