@@ -62,6 +62,15 @@ def test_install_starts_memd_now_and_with_every_login(manager: UserManager, pyth
     )
 
 
+def test_memd_runs_from_the_next_login_on(home: str, tmp_path: Path, python: Python) -> None:
+    with user_manager(home, tmp_path) as manager:
+        manager.run(*python.memctl("service", "install", "--no-start"))
+    with user_manager(home, tmp_path) as manager:
+        manager.systemctl("is-system-running", "--wait", check=False)
+        assert service(manager, "ActiveState") == {"ActiveState": "active"}
+        assert ping(manager, python)["pid"] == int(service(manager, "MainPID")["MainPID"])
+
+
 def test_the_first_client_starts_the_daemon(manager: UserManager, python: Python) -> None:
     manager.run(*python.memctl("service", "install", "--no-start"))
     assert service(manager, "ActiveState") == {"ActiveState": "inactive"}
