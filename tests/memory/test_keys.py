@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -15,23 +13,13 @@ from hypothesis import strategies as st
 
 from memd.checkout import project_root
 from memd.memory.key import MAX_UNITS, choose_key, project_key
+from support_cases import CASES, build
 
 HERE = Path(__file__).parent
-CASES = HERE.parent / "cases"
 RECORDED = json.loads((HERE / "claude_keys.json").read_text("utf-8"))["pairs"]
 ODD = json.loads((CASES / "02-key-of-odd-paths" / "keys.json").read_text("utf-8"))
 
 LONG = b"/home/dev/w/" + b"z" * 240
-
-
-def build(case: str, dest: Path) -> dict[str, str]:
-    """Run a case's generator; returns what it printed."""
-    run = subprocess.run(
-        [sys.executable, "-B", str(CASES / case / "make.py"), str(dest)], check=True, capture_output=True
-    )
-    printed = json.loads(run.stdout)
-    assert isinstance(printed, dict)
-    return printed
 
 
 @pytest.mark.parametrize(("path", "key"), RECORDED, ids=[str(n) for n in range(len(RECORDED))])

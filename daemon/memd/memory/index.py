@@ -11,7 +11,8 @@ a paragraph, a fenced block. What is merged:
 - An owned entry is replaced by the incoming one only when the body of that very file was replaced, too.
 - Entries with keys the owned text has not, and units with a line that it has not, are added at the end of
   their own section, which is found by its heading; a heading that is missing is added with them.
-- Of several owned entries for one file the first stays. This alone is no reason to change anything.
+- Of several owned entries for one file the first stays. This alone is no reason to change anything, and does
+  not happen where a fence is left open, since then a line may be code.
 
 Nothing else is dropped but entries for files that are known to have been left behind. The caller keeps a copy
 of the old text whenever the new one differs.
@@ -21,7 +22,7 @@ source  Claude Code 2.1.197, read 2026-11: of the index it shows 200 lines or ab
 
 from __future__ import annotations
 
-from memd.memory.outline import Outline, Unit, bare, split, units
+from memd.memory.outline import Outline, Unit, bare, has_stray_fence, split, units
 from memd.memory.placement import Edits, compose, reindented
 
 SHOWN_LINES = 200
@@ -55,10 +56,10 @@ def merge_index(
     owned        None where the folder has no index: then the incoming text is taken as it is
     won          the files (paths within the folder, as on disk) whose incoming body replaced the owned one
     carried      the files that are in the owned folder after the merge. None: not known
-    left_behind  what the merge could not take over (links, devices, unreadable files), as paths within the
-                 folder. Incoming entries for these, or for something below them, are left out unless
-                 `carried` says the file is there all the same. An entry for a file that is merely missing
-                 stays: it did no harm where it came from, and its words may be all that is left
+    left_behind  what the merge did not take over (links, devices, unreadable files, notes the owner deleted),
+                 as paths within the folder. Incoming entries for these, or for something below them, are
+                 left out unless `carried` says the file is there all the same. An entry for a file that is
+                 merely missing stays: it did no harm where it came from, and its words may be all there is
     raises       nothing, whatever the bytes
     """
     gone = left_behind - (carried or frozenset())
@@ -94,14 +95,14 @@ def _merge_once(owned: bytes, incoming: bytes, won: frozenset[bytes], gone: froz
     mark = BOM if owned.startswith(BOM) else b""
     ours = Outline.of(owned[len(mark) :])
     theirs = Outline.of(incoming.removeprefix(BOM))
-    edits, is_changed = _replacements(ours.units, theirs.units, won)
+    edits, is_changed = _replacements(ours, theirs.units, won)
     additions = _additions(ours, theirs.units, edits, gone)
     if not is_changed and not additions:
         return owned
     return mark + compose(ours, theirs, edits, additions)
 
 
-def _replacements(ours: list[Unit], theirs: list[Unit], won: frozenset[bytes]) -> tuple[Edits, bool]:
+def _replacements(ours: Outline, theirs: list[Unit], won: frozenset[bytes]) -> tuple[Edits, bool]:
     """What to do to the owned entries, and whether anything but dropping duplicates is among it."""
     incoming: dict[bytes, Unit] = {}
     for unit in theirs:
@@ -110,11 +111,13 @@ def _replacements(ours: list[Unit], theirs: list[Unit], won: frozenset[bytes]) -
     edits: Edits = {}
     is_changed = False
     seen: set[bytes] = set()
-    for unit in ours:
+    is_certain = not has_stray_fence(ours.lines)  # that what looks like an entry is no line of code
+    for unit in ours.units:
         if unit.kind != "entry":
             continue
         if unit.key in seen:
-            edits[unit.start] = (unit.end, [])
+            if is_certain:
+                edits[unit.start] = (unit.end, [])
             continue
         seen.add(unit.key)
         if unit.key in incoming:

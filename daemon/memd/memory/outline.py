@@ -54,37 +54,6 @@ class Outline(msgspec.Struct, frozen=True):
         lines = bare(raw)
         return cls(raw, lines, units(lines))
 
-    @property
-    def headings(self) -> list[Unit]:
-        return [u for u in self.units if u.kind == "heading"]
-
-    def find(self, section: tuple[Title, ...]) -> Unit | None:
-        """The heading of a section: the first with this path, else the first with its words at any place."""
-        words = section[-1][1]
-        same_words = [h for h in self.headings if h.section[-1][1] == words]
-        same_path = [h for h in same_words if h.section == section]
-        return next(iter(same_path or same_words), None)
-
-    def end_of_section(self, heading: Unit | None, *, with_subsections: bool = False) -> int:
-        """The line after the last text under a heading; of the text before the first one for None."""
-        start = heading.start + 1 if heading else 0
-        path = heading.section if heading else ()
-        for other in self.headings:
-            if other.start < start:
-                continue
-            if with_subsections and len(other.section) > len(path) and other.section[: len(path)] == path:
-                continue
-            return self._end_before(other.start, start)
-        return self._end_before(len(self.lines), start)
-
-    def end_of_text(self) -> int:
-        return self._end_before(len(self.lines), 0)
-
-    def _end_before(self, end: int, start: int) -> int:
-        while end > start and is_blank(self.lines[end - 1]):
-            end -= 1
-        return end
-
 
 def split(text: bytes) -> list[bytes]:
     """The lines of a text with their ends; joined they are the text."""
@@ -106,7 +75,7 @@ def is_blank(line: bytes) -> bool:
 
 def units(lines: list[bytes]) -> list[Unit]:
     """Everything but blank lines, in order; `lines` without their ends and without a byte order mark."""
-    fences = _fences(lines)
+    fences = _fences(lines)[0]
     found: list[Unit] = []
     section: list[Title] = []
     at = 0
@@ -167,8 +136,13 @@ def _paragraph_end(lines: list[bytes], at: int, fences: dict[int, int]) -> int:
     return at
 
 
-def _fences(lines: list[bytes]) -> dict[int, int]:
-    """First line of every closed fenced block, and the line after its last."""
+def has_stray_fence(lines: list[bytes]) -> bool:
+    """Whether a fence is opened and never closed: then one more line decides what is code and what is not."""
+    return _fences(lines)[1]
+
+
+def _fences(lines: list[bytes]) -> tuple[dict[int, int], bool]:
+    """First line of every closed fenced block, and the line after its last; and whether one is left open."""
     marks: dict[bytes, list[tuple[int, int]]] = {b"`": [], b"~": []}  # lines that can close: number, length
     openers: list[tuple[int, bytes, int]] = []
     for at, line in enumerate(lines):
@@ -181,10 +155,14 @@ def _fences(lines: list[bytes]) -> dict[int, int]:
             marks[char].append((at, len(mark[1])))
     blocks: dict[int, int] = {}
     hopeless = {b"`": len(lines) + 1 << 32, b"~": len(lines) + 1 << 32}  # this long or longer: none closes it
+    is_stray = False
     upto = 0
     cursor = {b"`": 0, b"~": 0}
     for at, char, length in openers:
-        if at < upto or length >= hopeless[char]:
+        if at < upto:
+            continue
+        if length >= hopeless[char]:
+            is_stray = True
             continue
         closers = marks[char]
         while cursor[char] < len(closers) and closers[cursor[char]][0] <= at:
@@ -193,6 +171,7 @@ def _fences(lines: list[bytes]) -> dict[int, int]:
         last = next((closers[n][0] for n in ahead if closers[n][1] >= length), None)
         if last is None:
             hopeless[char] = length
+            is_stray = True
         else:
             upto = blocks[at] = last + 1
-    return blocks
+    return blocks, is_stray
