@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -21,22 +22,42 @@ def claude_program() -> Program:
 @pytest.fixture
 def world(tmp_path: Path) -> Iterator[World]:
     """A world without any agent program."""
-    reason = why_not()
-    if reason:
-        pytest.skip(reason)
-    with World(tmp_path / "world") as made:
-        made.put(f"{HOME}/.gitconfig", GIT_CONFIG)
+    with _world(tmp_path) as made:
         yield made
 
 
 @pytest.fixture
 def claude_world(tmp_path: Path, claude_program: Program) -> Iterator[World]:
     """A world with Claude Code in it, and no login yet."""
+    with _world(tmp_path, claude_program) as made:
+        yield made
+
+
+@contextmanager
+def _world(tmp_path: Path, *programs: Program) -> Iterator[World]:
+    """A world with these programs in it, or a skipped test."""
+    reason = why_not()
+    if reason:
+        pytest.skip(reason)
+    environment: dict[str, str] = {}
+    for program in programs:
+        environment |= HARNESSES[program.name].environment
     with World(
         tmp_path / "world",
-        environment=HARNESSES["claude"].environment,
-        folders=[claude_program.folder],
-        search=claude_program.search,
+        environment=environment,
+        folders=[program.folder for program in programs],
+        search=[folder for program in programs for folder in program.search],
     ) as made:
         made.put(f"{HOME}/.gitconfig", GIT_CONFIG)
         yield made
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Say how many tests with real programs did not run, and why: a skip must not pass for a proof."""
+    reasons: dict[str, int] = {}
+    for report in terminalreporter.stats.get("skipped", []):
+        if "tests/real/" in report.nodeid and isinstance(report.longrepr, tuple):
+            reason = report.longrepr[2].removeprefix("Skipped: ")
+            reasons[reason] = reasons.get(reason, 0) + 1
+    for reason, count in reasons.items():
+        terminalreporter.write_line(f"real programs: {count} tests not run: {reason}", yellow=True)

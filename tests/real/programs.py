@@ -168,7 +168,7 @@ def _do(name: str, step: tuple[str, ...], cwd: Path) -> None:
         pytest.skip(f"{name} could not be installed within {_INSTALL_S:.0f} s")
     if done.returncode == 0:
         return
-    said = (done.stderr.strip() or done.stdout.strip())[-600:]
+    said = " ".join((done.stderr.strip() or done.stdout.strip()).split())
     if any(mark in said for mark in _WRONG_PIN):
-        raise RigError(f"the pin of {name} is wrong:\n{said}")
-    pytest.skip(f"{name} could not be installed: {said}")
+        raise RigError(f"the pin of {name} is wrong: {said}")
+    pytest.skip(f"{name} could not be installed: {said[:200]}")
