@@ -198,10 +198,9 @@ class Query(msgspec.Struct, frozen=True, kw_only=True):
     columns     the names of the result's columns, first `updated` (milliseconds) and `id`
     overlap_ms  start each round this far before the cursor (and never in the future), with an empty id: rows
                 are stamped before they are committed. What comes twice does no harm
-    is_at_rest  not a part of an ordinary round: it selects what was never completed, with a cursor of its own,
-                and takes two more parameters: `:until`, rows that changed later are left alone, and
-                `:session`, only that one when it is not empty. Run it when nobody works in the store or the
-                session any more
+    is_at_rest  no part of an ordinary round: it selects what was never completed, with a cursor of its own.
+                Two more parameters: `:until` (rows that changed later are left alone), `:session` (only that
+                one, when not empty). Run it when nobody works in the store, or in that session, any more
     """
 
     name: str
@@ -223,7 +222,8 @@ class Gather(Protocol):
         names: Callable[[bytes], Sequence[bytes]],
         read: Callable[[bytes], bytes | None],
     ) -> Iterator[Sequence[object]]:
-        """The rows of a session that is spread over many files, for `parse_rows` under the first query's name.
+        """The rows of a session in many files, for `parse_rows` under the name of the first query (or at rest
+        of the one that is for that).
 
         source  the session's match below the store's root, as are all paths here
         names   the names in a folder; none when there is no such folder
