@@ -1,9 +1,16 @@
 """Whose project folder is this? Different roots can share a key, so the name of a folder never tells.
 
-The transcripts in `<config home>/projects/<key>/` do: their records carry the `cwd` of the work. A `cwd`
-alone is weak evidence, since a shell may wander off to another checkout in mid-session. So a transcript
-speaks for another root when one of its directories has this very key and yet another root (that is a
-collision), or when none of its directories belongs to ours.
+The transcripts in `<config home>/projects/<key>/` do: their records carry the `cwd` of the work. Not every
+`cwd` counts, though. Transcripts are filed under the key of the directory a session was started in, memory
+under the key of its root, and a shell may wander off to another checkout in mid-session. So each directory is
+one of four things:
+
+    ours      the root, below it, or in a linked worktree of it
+    theirs    it gives this very key, and its memory is kept under this key, too: a collision
+    neutral   it gives this key, but its memory is kept elsewhere: a subdirectory of another checkout
+    a guest   it gives another key: somebody went there, or the transcript was moved
+
+One directory of theirs makes the folder foreign; guests do when a transcript has nothing else.
 
 The look is bounded: some of the newest transcripts, the head and the tail of each. Links, FIFOs and
 everything else that is no regular file are passed over.
@@ -20,7 +27,7 @@ from collections.abc import Iterator
 import msgspec
 
 from memd.checkout import project_root
-from memd.memory.key import project_key
+from memd.memory.key import MAX_UNITS, project_key
 
 MAX_ENTRIES = 20_000  # names looked at in one folder
 MAX_FILES = 16  # transcripts opened
@@ -51,21 +58,32 @@ def foreign_cwd(folder: bytes, root: bytes) -> bytes | None:
 
 
 def _speaks_for(cwds: list[bytes], root: bytes, key: bytes) -> bytes | None:
-    strangers = []
+    """The directory by which a transcript shows itself to be another root's."""
+    is_exact = key == project_key(root).encode("ascii")
+    guests = []
     for cwd in cwds:
         if _is_ours(cwd, root):
             continue
-        if project_key(cwd).encode("ascii") == key:
+        if not _gives(cwd, key, is_exact):
+            guests.append(cwd)
+        elif not os.path.isdir(cwd) or _gives(project_root(cwd), key, is_exact):
             return cwd
-        strangers.append(cwd)
-    return strangers[0] if strangers and len(strangers) == len(cwds) else None
+    return guests[0] if guests and len(guests) == len(cwds) else None
+
+
+def _gives(path: bytes, key: bytes, is_exact: bool) -> bool:
+    """Whether a path has this key; where an older hash ends it, whether it agrees up to that."""
+    theirs = project_key(path).encode("ascii")
+    if is_exact or len(theirs) <= MAX_UNITS:
+        return theirs == key
+    return theirs[: MAX_UNITS + 1] == key[: MAX_UNITS + 1]
 
 
 def _is_ours(cwd: bytes, root: bytes) -> bool:
     """Whether work in `cwd` is work on `root`: in or below it, or in a linked worktree of it.
 
-    The text decides first, and alone for a directory that is gone. The program wrote it with U+FFFD for
-    bytes that are not UTF-8, so the root is compared in that form, too.
+    The text decides first, and alone for a directory that is gone. The program would write U+FFFD for bytes
+    that are not UTF-8, so the root is compared in that form, too.
     """
     for spelling in (root, root.decode("utf-8", "replace").encode("utf-8")):
         if cwd == spelling or cwd.startswith(spelling.rstrip(b"/") + b"/"):

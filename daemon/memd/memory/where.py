@@ -9,7 +9,8 @@ States of `<config home>/projects/<key>/memory`:
     dangling      a link to nothing, or links in a circle: Claude Code runs without memory
     foreign-link  a link to something that is not the owned folder
     file          something that is neither folder nor link: Claude Code runs without memory
-    blocked       `projects` or `projects/<key>` is no folder, or several folders could be meant by a long key
+    blocked       `projects` or `projects/<key>` is no folder or leads out of the login, or several folders
+                  could be meant by a long key
     unreadable    permissions or an I/O error hide what is there
 """
 
@@ -43,24 +44,32 @@ def places(
     """
     found = []
     for login in config_homes:
-        entry = entry_path(root, key, login.path)
-        state = "blocked" if entry.problem else entry_state(entry.path, owned)
-        found.append(protocol.Place(config_home=login.path, path=entry.path, state=state))
+        for entry in entry_paths(root, key, login.path):
+            state = "blocked" if entry.problem else entry_state(entry.path, owned)
+            if state != "linked" and not _is_inside(entry.path, login):
+                state = "blocked"
+            found.append(protocol.Place(config_home=login.path, path=entry.path, state=state))
     return tuple(found)
 
 
-def entry_path(root: bytes, key: str, config_home: bytes) -> EntryPath:
-    """`<config home>/projects/<key>/memory`; for a key over 200 units the folders that are there decide."""
+def entry_paths(root: bytes, key: str, config_home: bytes) -> tuple[EntryPath, ...]:
+    """Every path in a login that is the memory of a root; the first is the one that has its past.
+
+    It is one path, but for a key over 200 units of which only a folder with an older hash is there: then the
+    folder that a version of today makes comes second.
+    """
     projects = os.path.join(config_home, b"projects")
-    problem = ""
-    if len(key) > MAX_UNITS:
-        try:
-            names = [os.fsdecode(n) for n in os.listdir(projects)]
-        except OSError:
-            names = []
-        choice = choose_key(root, names)
-        key, problem = choice.name, choice.problem
-    return EntryPath(os.path.join(projects, key.encode("ascii"), b"memory"), problem)
+    choice = choose_key(root, _names(projects) if len(key) > MAX_UNITS else ())
+    path = os.path.join(projects, choice.name.encode("ascii"), b"memory")
+    first = EntryPath(path, choice.problem)
+    if choice.problem or choice.current == choice.name:
+        return (first,)
+    return (first, EntryPath(os.path.join(projects, choice.current.encode("ascii"), b"memory")))
+
+
+def entry_path(root: bytes, key: str, config_home: bytes) -> EntryPath:
+    """The first of `entry_paths`: `<config home>/projects/<key>/memory` for nearly every root."""
+    return entry_paths(root, key, config_home)[0]
 
 
 def entry_state(path: bytes, owned: bytes | None) -> str:
@@ -108,3 +117,15 @@ def _is_same(path: bytes, owned: bytes) -> bool:
         return os.path.samefile(path, owned)
     except OSError:
         return False
+
+
+def _is_inside(path: bytes, login: ConfigHome) -> bool:
+    """Whether the folder that an entry is in really lies in the login."""
+    return os.path.realpath(os.path.dirname(path)).startswith(login.real.rstrip(b"/") + b"/")
+
+
+def _names(folder: bytes) -> list[str]:
+    try:
+        return [os.fsdecode(name) for name in os.listdir(folder)]
+    except OSError:
+        return []
