@@ -241,8 +241,8 @@ class Folder:
     def swap(self, name: bytes, other: Folder, other_name: bytes) -> None:
         """Exchange what two names stand for, in one step where the file system can.
 
-        Where it cannot, in three renames; cut off between them, `other_name` has what `name` had and a
-        temporary name beside `name` has what is still to come, or nothing was exchanged yet. Nothing is lost.
+        What `other_name` stands for must be memd's own: where there is no such step it is three renames, and
+        cut off between them that is left under a temporary name beside `name`.
         """
         with _saying("exchange", self.at(name)):
             if _renamed(self.fd, name, other.fd, other_name, _EXCHANGE):
@@ -315,10 +315,13 @@ def _stat(path: bytes, *, follow: bool) -> os.stat_result | None:
 
 def read_file(path: bytes, limit: int) -> bytes | None:
     """The content of a regular file of at most `limit` bytes; None when there is no such name."""
-    if look(path) is None:
-        return None
-    with open_folder(os.path.dirname(path)) as folder:
-        return folder.read(os.path.basename(path), limit)
+    try:
+        with open_folder(os.path.dirname(path)) as folder:
+            return folder.read(os.path.basename(path), limit)
+    except DiskError as reason:
+        if reason.errno == errno.ENOENT:
+            return None
+        raise
 
 
 def replace_file(path: bytes, data: bytes, *, mode: int = 0o600) -> None:
