@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 from pathlib import Path
 
 import pytest
@@ -28,12 +29,15 @@ def as_recorded(root: bytes, top: Path) -> bytes:
 
 @pytest.mark.parametrize("name", sorted(ANSWERS["keys"]))
 def test_root_is_the_one_claude_code_uses(name: str, roots: support_roots.Roots) -> None:
+    if name not in roots.cwds and sys.platform == "darwin":
+        pytest.skip("its file systems take names in UTF-8 only")
     root = project_root(roots.cwds[name])
     assert project_key(as_recorded(root, roots.top)) == ANSWERS["keys"][name]
 
 
 def test_every_layout_has_a_recorded_answer(roots: support_roots.Roots) -> None:
-    assert set(roots.cwds) == set(ANSWERS["keys"])
+    assert set(ANSWERS["keys"]) - set(roots.cwds) == ({"wt-of-bad"} if sys.platform == "darwin" else set())
+    assert set(roots.cwds) <= set(ANSWERS["keys"])
 
 
 @pytest.mark.parametrize(
@@ -151,6 +155,7 @@ def test_fifo_among_gits_files_holds_nobody(name: str, tmp_path: Path) -> None:
     assert project_root(os.fsencode(roots.top / "wt")) == os.fsencode(roots.top / "wt")
 
 
+@pytest.mark.skipif(sys.platform == "darwin", reason="its file systems take names in UTF-8 only")
 def test_home_that_is_not_utf8_is_read_as_bytes(tmp_path: Path) -> None:
     base = os.path.realpath(os.fsencode(tmp_path)) + b"/b\xff"
     os.makedirs(base + b"/repo/.git")
