@@ -46,11 +46,12 @@ from memd.harness.codex_records import (
     meta_session,
 )
 from memd.harness.losses import Losses
-from memd.harness.model import Adapter, Environment, Event, Kind, Parsed, Session, Store
+from memd.harness.model import Adapter, Environment, Event, Kind, Parsed, Session, Store, Turn
 from memd.harness.packets import is_own
 from memd.harness.records import FAULTS, Recovered, clip, compact, recover, split
 
 MIN_GLOBAL_ID = 16  # characters; a shorter record id is a counter of its own session
+MAX_PROMPTS = 64  # turns that can still be taken back
 HEAD_LINES = 512
 
 
@@ -60,6 +61,7 @@ class _Memory(msgspec.Struct):
     session: str = ""
     is_side: bool = False
     has_header: bool = False
+    prompts: list[int] = []  # where the last turns began
     pending: list[Pending] = []
     reply: Reply | None = None
 
@@ -75,7 +77,9 @@ class _Reader:
         self.is_side = memory.is_side
         self.has_header = memory.has_header
         self.mirrors = Mirrors(memory.pending, memory.reply)
+        self.prompts = list(memory.prompts)
         self.events: list[Event] = []
+        self.turns: list[Turn] = []
         self.taken_back: set[int] = set()
         self.sessions: list[Session] = []
         self.losses = Losses()
@@ -266,6 +270,8 @@ class _Reader:
             role, text = "user" if kind == "user_message" else "assistant", payload.message or ""
         elif kind == "task_started" or kind == "turn_started":
             self.mirrors.new_turn()
+        elif kind == "thread_rolled_back":
+            self._rolled_back(payload.num_turns or 0, at)
         elif kind == "thread_name_updated":
             if payload.thread_name:
                 self.sessions.append(Session(id=self.session, title=clip(payload.thread_name, 512)[0]))
@@ -286,6 +292,14 @@ class _Reader:
             self.mirrors.expect(role, False, sums)
             payload.id = name
             self._add(record, payload, "message", role, text, at, 0, {})
+
+    def _rolled_back(self, count: int, at: int) -> None:
+        """The last turns were taken back: they stay, beside the main line."""
+        if count > 0 and self.prompts:
+            first = self.prompts[-min(count, len(self.prompts))]
+            del self.prompts[-count:]
+            self.turns.append(Turn(session=self.session, first=first, last=at, is_side=True))
+            self.mirrors.new_turn()
 
     def _compacted(self, record: Record, payload: Payload, at: int) -> None:
         text = payload.message or payload.text or ""
@@ -314,6 +328,9 @@ class _Reader:
         about: dict[str, str | bool | int],
         replaces: int = -1,
     ) -> None:
+        if role == "user" and kind == "message" and self.prompts[-1:] != [at]:
+            self.prompts.append(at)
+            del self.prompts[:-MAX_PROMPTS]
         content, is_cut = clip(content)
         if is_cut:
             self.losses.add(self.session, "shortened")
@@ -376,11 +393,13 @@ def parse(chunk: bytes, base: int, state: bytes) -> Parsed:
         session=reader.session,
         is_side=reader.is_side,
         has_header=reader.has_header,
+        prompts=reader.prompts,
         pending=reader.mirrors.pending,
         reply=reader.mirrors.reply,
     )
     return Parsed(
         events=events,
+        turns=reader.turns,
         losses=reader.losses.done(),
         sessions=reader.sessions,
         consumed=consumed,

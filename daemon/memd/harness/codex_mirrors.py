@@ -59,8 +59,8 @@ class Mirrors:
 
     def expect(self, role: str, is_item: bool, sums: Sequence[bytes]) -> None:
         """This form was taken: leave its mirror out when it comes."""
-        if role == "user":  # a new turn: a reply that has no mirror by now gets none
-            self.pending = [one for one in self.pending if one.role == "user"]
+        # the other side has had its say: what has no mirror by now gets none
+        self.pending = [one for one in self.pending if one.role == role]
         self.pending.append(Pending(role, is_item, list(sums[:MAX_SUMS])))
         del self.pending[:-MAX_PENDING]
 

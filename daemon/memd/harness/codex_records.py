@@ -68,7 +68,6 @@ SILENT_EVENTS = frozenset(
         "thread_goal_updated",
         "thread_name_updated",
         "thread_queue_changed",
-        "thread_rolled_back",
         "thread_settings_applied",
         "token_count",
         "turn_aborted",
@@ -151,6 +150,7 @@ class Payload(msgspec.Struct, gc=False):
     text: str | None = None
     item: Item | None = None
     thread_name: str | None = None
+    num_turns: int | None = None
     internal_chat_message_metadata_passthrough: Passthrough | None = None
 
 
