@@ -24,7 +24,8 @@ START_S = 90.0  # longer than the unit's own TimeoutStartSec, so that systemd's 
 PLACES = "/usr/bin:/bin:/usr/local/bin:/run/current-system/sw/bin"
 
 PROPERTIES = (
-    "Id,LoadState,LoadError,ActiveState,UnitFileState,FragmentPath,MainPID,StatusText,Result,NRestarts"
+    "Id,LoadState,LoadError,ActiveState,SubState,UnitFileState,FragmentPath,"
+    "MainPID,StatusText,Result,NRestarts"
 )
 
 
@@ -83,6 +84,10 @@ class Systemd:
         trouble = ""
         if service.get("ActiveState") == "failed":
             trouble = f"the service failed ({service.get('Result', 'unknown')})"
+        elif service.get("SubState") == "auto-restart":
+            trouble = (
+                f"memd ends as soon as it starts ({service.get('Result', 'unknown')}), systemd tries again"
+            )
         elif sock.get("ActiveState") == "failed":
             trouble = f"the socket failed ({sock.get('Result', 'unknown')})"
         return Running(
