@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+import msgspec
+
 from memd.harness.model import Event, Link, Parsed
 
 
@@ -46,7 +48,16 @@ def arrange(parts: Iterable[Parsed]) -> list[Event]:
     rest = sorted((item for items in held.values() for item in items), key=lambda item: item[:2])
     for _at, _rank, _record, blocks in rest:
         placed.extend(blocks)
-    return placed
+    return [_turned(event, parts) for event in placed]
+
+
+def _turned(event: Event, parts: list[Parsed]) -> Event:
+    """The event on the side on which the branches that were left have put it."""
+    is_side = event.is_side
+    for turn in (turn for part in parts for turn in part.turns):
+        if turn.session == event.session and turn.first <= event.at <= turn.last:
+            is_side = turn.is_side
+    return event if is_side == event.is_side else msgspec.structs.replace(event, is_side=is_side)
 
 
 def conversation(events: Iterable[Event]) -> list[list[str]]:

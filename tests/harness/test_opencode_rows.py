@@ -51,8 +51,10 @@ def test_a_failed_tool_keeps_its_error() -> None:
     )
 
 
-def test_a_tool_without_output_is_a_call_that_says_it_completed() -> None:
-    assert only(read(row(tool("completed")))).metadata["status"] == "completed"
+def test_a_tool_without_output_has_an_empty_result() -> None:
+    call, result = read(row(tool("completed"))).events
+    assert call.metadata["status"] == "completed"
+    assert (result.kind, result.content) == ("tool_result", "")
 
 
 @pytest.mark.parametrize("status", ["pending", "running"])

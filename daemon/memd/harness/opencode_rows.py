@@ -289,8 +289,6 @@ class _Reader:
             return
         is_error = state.status == "error"
         result, is_cut = flat(state.error if is_error else state.output, 2 * MAX_EVENT_BYTES)
-        if not result.strip():
-            return
         if is_own(result):
             self._lose(row, "own-packet", row.id)
             return
