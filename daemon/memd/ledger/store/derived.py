@@ -1,0 +1,64 @@
+"""The lines of a segment, made anew from the rows: for one that is lost or damaged."""
+
+from __future__ import annotations
+
+import apsw
+
+from memd.ledger.segments import VERSION, EventLine, HeadLine, Line, SessionLine, StandingLine
+from memd.ledger.store.reading import unpack
+from memd.ledger.store.writing import spelled
+
+
+def lines(connection: apsw.Connection, harness: str, number: int) -> list[Line]:
+    """All that the rows know of what stood in that segment. An event is told where it stands first."""
+    made: list[Line] = [HeadLine(v=VERSION, harness=harness, number=number)]
+    for row in connection.execute(
+        "select native, position, id, kind, role, at, occurred_at, record, e.is_side, metadata, content,"
+        " not exists(select 1 from session_events o where o.event = e.event"
+        "  and (o.segment < e.segment or (o.segment = e.segment and o.session < e.session)))"
+        " from session_events e join events on events.n = e.event join sessions s on s.n = e.session"
+        " where segment = ? order by e.session, e.is_side, position",
+        (number,),
+    ):
+        if not row[11]:
+            made.append(
+                StandingLine(
+                    session=row[0], position=row[1], id=spelled(row[2]), at=row[5], is_side=bool(row[8])
+                )
+            )
+            continue
+        made.append(
+            EventLine(
+                session=row[0],
+                position=row[1],
+                id=spelled(row[2]),
+                kind=row[3],
+                role=row[4],
+                at=row[5],
+                occurred_at=row[6],
+                record=row[7],
+                is_side=bool(row[8]),
+                metadata=unpack(row[9]),
+                content=row[10],
+            )
+        )
+    for row in connection.execute(
+        "select native, coalesce(path, ''), iif(title_from = 'native', title, ''), started, version, is_side,"
+        " parent, forked_from, forked_at from session_lines l join sessions s on s.n = l.session"
+        " left join checkouts c on c.n = s.checkout where segment = ? order by s.n",
+        (number,),
+    ):
+        made.append(
+            SessionLine(
+                session=row[0],
+                cwd=row[1],
+                title=row[2],
+                started=row[3],
+                version=row[4],
+                is_side=bool(row[5]),
+                parent=row[6],
+                forked_from=row[7],
+                forked_at=row[8],
+            )
+        )
+    return made

@@ -1,0 +1,206 @@
+"""Searching the index: the newest hits of the words within a scope, ranked.
+
+The scope is part of the index (`events.scope`), so narrowing a search to a harness, a directory, a kind or a
+role makes it faster. Only `since` and `session` look at rows. Three statements, each bounded: the newest
+`NEWEST` hits with their relevance, the facts of the best of these, and texts with snippets of those shown.
+"""
+
+from __future__ import annotations
+
+import datetime
+import time
+from collections.abc import Callable, Sequence
+from typing import Final
+
+import apsw
+
+from memd.errors import UsageError
+from memd.ledger import search
+from memd.ledger.store import database
+from memd.ledger.store.interface import MAX_LIMIT, Filter, Hit
+from memd.ledger.store.reading import below
+from memd.ledger.store.writing import spelled, token
+
+MAX_PLACES: Final = 500
+"""Directories below the one that a search names; with more, only the newest of them count."""
+
+SNIPPET_TOKENS: Final = 24
+_OFFSET_S: Final = 14 * 3600  # no zone is further from UTC: what a comparison of texts may be off by
+
+
+class Finder:
+    def __init__(self, connection: apsw.Connection) -> None:
+        self._connection = connection
+        self._tokenizer = connection.fts5_tokenizer("unicode61", ["remove_diacritics", "2"])
+
+    # ------------------------------------------------------------------------- matching
+
+    def match(self, query: str, where: Filter) -> str:
+        """The expression for the index; empty when nothing can match."""
+        words = [self._term(term) for term in search.parse(query)]
+        words = [word for word in words if word]
+        if not words:
+            return ""
+        scope = self._scope(where)
+        if scope is None:
+            return ""
+        return " AND ".join([f"content : ({' AND '.join(words)})", *scope])
+
+    def _term(self, term: search.Term) -> str:
+        tokens = self._tokenizer(term.text.encode("utf-8"), apsw.FTS5_TOKENIZE_QUERY, None)
+        if not tokens:
+            return ""
+        quoted = '"' + term.text.replace('"', '""') + '"'
+        return quoted + " *" if term.is_prefix else quoted
+
+    def _scope(self, where: Filter) -> list[str] | None:
+        """Conditions on the scope; None when no event can meet them."""
+        wanted = [
+            f'"{token(prefix, word)}"'
+            for prefix, word in (("h", where.harness), ("k", where.kind), ("r", where.role))
+            if word
+        ]
+        conditions = [f"scope : ({' AND '.join(wanted)})"] if wanted else []
+        if where.cwd:
+            condition, paths = below(search.clean(where.cwd))
+            found = self._connection.execute(
+                f"select n from checkouts where {condition} order by n desc limit {MAX_PLACES}", paths
+            ).fetchall()
+            if not found:
+                return None
+            places = " OR ".join(f'"c{n}"' for (n,) in found)
+            conditions.append(f"scope : ({places})")
+        return conditions
+
+    # ------------------------------------------------------------------------ searching
+
+    def search(
+        self,
+        query: str,
+        where: Filter,
+        limit: int,
+        marks: tuple[str, str],
+        go_on: Callable[[], None] = lambda: None,
+    ) -> list[Hit]:
+        """`go_on` is called between statements and may raise."""
+        if where.since and search.instant(where.since) is None:
+            raise UsageError(f"{where.since!r} is not a time", remedy="Write it as 2026-02-03T10:00:00Z.")
+        with database.snapshot(self._connection):
+            expression = self.match(query, where)
+            if not expression or limit < 1:
+                return []
+            return self._best(expression, where, min(limit, MAX_LIMIT), marks, go_on)
+
+    def _best(
+        self,
+        expression: str,
+        where: Filter,
+        limit: int,
+        marks: tuple[str, str],
+        go_on: Callable[[], None],
+    ) -> list[Hit]:
+        newest = max(search.NEWEST, limit)
+        candidates = self._newest(expression, where, newest)
+        go_on()
+        # recency can lift a hit by half; what is not among the best few by relevance alone cannot win
+        candidates.sort(key=lambda one: (one[1], -one[0]))
+        best = self._facts([n for n, _relevance in candidates[: max(limit * 3, 100)]])
+        relevance = dict(candidates)
+        now = time.time()
+        since = search.instant(where.since)
+        ranked = []
+        for n, occurred_at in best.items():
+            moment = search.instant(occurred_at)
+            if since is not None and (moment is None or moment < since):
+                continue
+            age = now - moment if moment is not None else search.HALF_LIFE_S * 24
+            ranked.append((-search.score(-relevance[n], age), -n))
+        ranked.sort()
+        return self._hits(expression, where, [-n for _score, n in ranked[:limit]], marks)
+
+    def _newest(self, expression: str, where: Filter, count: int) -> list[tuple[int, float]]:
+        """Numbers and relevance (lower is better) of the newest hits."""
+        joins, bindings = "", [expression]
+        since = search.instant(where.since)
+        if since is not None:
+            joins += " and (select occurred_at from events where n = event_text.rowid) >= ?"
+            bindings.append(_text(since - _OFFSET_S))
+        if where.session:
+            joins += (
+                " and exists(select 1 from session_events join sessions on sessions.n = session"
+                " where event = event_text.rowid and native = ?)"
+            )
+            bindings.append(search.clean(where.session))
+        rows = database.fetch(
+            self._connection,
+            "select rowid, bm25(event_text, 0.0, 1.0) from event_text where event_text match ?"
+            f"{joins} order by rowid desc limit {int(count)}",
+            bindings,
+        )
+        return [(n, relevance) for n, relevance in rows]
+
+    def _facts(self, numbers: Sequence[int]) -> dict[int, str]:
+        facts: dict[int, str] = dict(
+            self._connection.executemany(
+                "select n, occurred_at from events where n = ?", ((n,) for n in numbers)
+            )
+        )
+        return facts
+
+    def _hits(
+        self, expression: str, where: Filter, numbers: Sequence[int], marks: tuple[str, str]
+    ) -> list[Hit]:
+        hits = []
+        for n in numbers:
+            row = self._connection.execute(
+                "select snippet(event_text, 1, ?, ?, '…', ?), id, kind, role, occurred_at, events.content"
+                " from event_text join events on events.n = event_text.rowid"
+                " where event_text match ? and event_text.rowid = ?",
+                (*marks, SNIPPET_TOKENS, expression, n),
+            ).fetchone()
+            if row is None:
+                continue
+            harness, session, cwd, sequence = self._place(n, where)
+            hits.append(
+                Hit(
+                    harness=harness,
+                    session=session,
+                    cwd=cwd,
+                    sequence=sequence,
+                    event_id=spelled(row[1]),
+                    kind=row[2],
+                    role=row[3],
+                    occurred_at=row[4],
+                    snippet=row[0],
+                    content=row[5],
+                )
+            )
+        return hits
+
+    def _place(self, n: int, where: Filter) -> tuple[str, str, str, int]:
+        """Where a hit is shown to stand: in a session that the filter names if there is one."""
+        places = list(
+            database.fetch(
+                self._connection,
+                "select harness, native, coalesce(path, ''), position from session_events e"
+                " join sessions s on s.n = e.session left join checkouts c on c.n = s.checkout"
+                " where event = ? order by e.is_side, s.is_side, s.n limit 64",
+                (n,),
+            )
+        )
+        inside = where.cwd.rstrip("/") + "/"
+        places.sort(
+            key=lambda place: (
+                bool(where.session) and place[1] != where.session,
+                bool(where.cwd) and not (place[2] + "/").startswith(inside),
+            )
+        )
+        harness, session, cwd, position = places[0]
+        return harness, session, cwd, position
+
+
+def _text(moment: float) -> str:
+    try:
+        return datetime.datetime.fromtimestamp(moment, datetime.UTC).strftime("%Y-%m-%dT%H:%M:%S")
+    except (OverflowError, ValueError, OSError):
+        return ""

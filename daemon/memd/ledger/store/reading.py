@@ -1,0 +1,175 @@
+"""The statements that list: sessions, their losses, their events in order, sizes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+import apsw
+import msgspec
+
+from memd import disk
+from memd.ledger import search
+from memd.ledger.segments import Segments
+from memd.ledger.store import database
+from memd.ledger.store.interface import Filter, LossRow, SessionRow, Stats, StoredEvent
+from memd.ledger.store.writing import spelled
+
+MAX_FORKS: Final = 32
+"""Sessions that one export is stitched from."""
+
+_metadata = msgspec.json.Decoder(dict[str, str | bool | int])
+
+_SESSIONS = (
+    "select native, harness, coalesce(path, ''), title, started, last_activity, events, side_events,"
+    " (select coalesce(sum(count), 0) from losses where session = s.n), version, is_side, parent,"
+    " forked_from, forked_at from sessions s left join checkouts c on c.n = s.checkout"
+)
+
+_EVENTS = (
+    "select position, id, kind, role, content, occurred_at, metadata, record, at, is_side"
+    " from session_events join events on events.n = event where session = ?"
+)
+
+
+def below(cwd: str) -> tuple[str, tuple[str, str, str]]:
+    """A condition on `path` for a directory and all below it, and its bindings."""
+    place = cwd.rstrip("/") or "/"
+    inside = place if place == "/" else place + "/"
+    return "(path = ? or (path >= ? and path < ?))", (place, inside, inside[:-1] + "0")
+
+
+def unpack(metadata: str) -> dict[str, str | bool | int]:
+    if not metadata:
+        return {}
+    try:
+        return _metadata.decode(metadata)
+    except msgspec.MsgspecError:
+        return {}
+
+
+class Reading:
+    def __init__(self, connection: apsw.Connection) -> None:
+        self._connection = connection
+
+    def cursors(self) -> dict[bytes, bytes]:
+        return dict(database.fetch(self._connection, "select source, value from cursors"))
+
+    def cursor(self, source: bytes) -> bytes:
+        return self._connection.execute("select value from cursors where source = ?", (source,)).get or b""
+
+    def sessions(self, where: Filter, limit: int, offset: int) -> list[SessionRow]:
+        conditions = ["(events > 0 or side_events > 0 or exists(select 1 from losses where session = s.n))"]
+        bindings: list[object] = []
+        if where.harness:
+            conditions.append("harness = ?")
+            bindings.append(where.harness)
+        if where.session:
+            conditions.append("native = ?")
+            bindings.append(where.session)
+        if where.cwd:
+            condition, paths = below(search.clean(where.cwd))
+            conditions.append(condition)
+            bindings.extend(paths)
+        bindings += [limit or -1, offset]
+        rows = self._connection.execute(
+            f"{_SESSIONS} where {' and '.join(conditions)}"
+            " order by last_activity desc, s.n desc limit ? offset ?",
+            bindings,
+        )
+        since = search.instant(where.since)
+        return [
+            SessionRow(
+                id=row[0],
+                harness=row[1],
+                cwd=row[2],
+                title=row[3],
+                started=row[4],
+                last_activity=row[5],
+                events=row[6],
+                side_events=row[7],
+                losses=row[8],
+                version=row[9],
+                is_side=bool(row[10]),
+                parent=row[11],
+                forked_from=row[12],
+                forked_at=row[13],
+            )
+            for row in rows
+            if since is None or (search.instant(row[5]) or 0.0) >= since
+        ]
+
+    def losses(self, harness: str, session: str) -> list[LossRow]:
+        rows = self._connection.execute(
+            "select what, max(sentence), sum(count) from losses join sessions on n = session"
+            " where harness = ? and native = ? group by what order by what",
+            (harness, session),
+        )
+        return [LossRow(what=what, sentence=sentence, count=count) for what, sentence, count in rows]
+
+    def export(self, harness: str, session: str, *, side: bool) -> Iterator[StoredEvent]:
+        """The parent's events up to the fork, its parent's before them, and so on; then the session's own."""
+        parts: list[tuple[int, str, int]] = []
+        until = 0
+        native = session
+        while native and len(parts) < MAX_FORKS and native not in (part[1] for part in parts):
+            row = self._connection.execute(
+                "select n, forked_from, forked_at from sessions where harness = ? and native = ?",
+                (harness, native),
+            ).fetchone()
+            if row is None:
+                break
+            parts.append((row[0], native, until))
+            if not row[2]:
+                break
+            native, until = row[1], row[2]
+        for number, name, limit in reversed(parts):
+            yield from self._part(harness, number, name, limit, side=side)
+
+    def _part(
+        self, harness: str, number: int, native: str, until: int, *, side: bool
+    ) -> Iterator[StoredEvent]:
+        sql, bindings = _EVENTS, [number]
+        if not side:
+            sql += " and is_side = 0"
+        if until:
+            sql += " and at < ?"
+            bindings.append(until)
+        for row in self._connection.execute(sql + " order by is_side, position", bindings):
+            yield StoredEvent(
+                sequence=row[0],
+                event_id=spelled(row[1]),
+                harness=harness,
+                session=native,
+                kind=row[2],
+                role=row[3],
+                content=row[4],
+                occurred_at=row[5],
+                metadata=unpack(row[6]),
+                record=row[7],
+                at=row[8],
+                is_side=bool(row[9]),
+            )
+
+    def stats(self, path: bytes, segments: Segments) -> Stats:
+        events, sessions, losses, sources, count, unsealed = self._connection.execute(
+            "select (select count(*) from events), (select count(*) from sessions),"
+            " (select coalesce(sum(count), 0) from losses), (select count(*) from cursors),"
+            " (select count(*) from segments), (select count(*) from segments where state <> 'sealed')"
+        ).get
+        return Stats(
+            events=events,
+            sessions=sessions,
+            losses=losses,
+            sources=sources,
+            segments=count,
+            unsealed=unsealed,
+            database_bytes=_size(path),
+            log_bytes=_size(path + b"-wal"),
+            segment_bytes=segments.total_bytes(),
+        )
+
+
+def _size(path: bytes) -> int:
+    facts = disk.follow(path)
+    return 0 if facts is None else facts.st_size

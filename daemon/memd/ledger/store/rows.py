@@ -1,0 +1,162 @@
+"""The statements that write. Each expects to be inside a transaction of the writer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import apsw
+
+from memd.ledger.store import database
+from memd.ledger.store.interface import Batch
+from memd.ledger.store.writing import Facts, Plan
+
+_SESSION = (
+    "insert into sessions(n, harness, native, checkout, title, title_from, started, last_activity, version,"
+    " is_side, parent, forked_from, forked_at, last_position, last_side, events, side_events)"
+    " values(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?) on conflict(n) do update set checkout = excluded.checkout,"
+    " title = excluded.title, title_from = excluded.title_from, started = excluded.started,"
+    " last_activity = excluded.last_activity, version = excluded.version, is_side = excluded.is_side,"
+    " parent = excluded.parent, forked_from = excluded.forked_from, forked_at = excluded.forked_at,"
+    " last_position = excluded.last_position, last_side = excluded.last_side, events = excluded.events,"
+    " side_events = excluded.side_events"
+)
+
+
+def put(connection: apsw.Connection, batch: Batch, plan: Plan, segment: int) -> None:
+    """Everything a batch comes to."""
+    many = connection.executemany
+    many("insert into checkouts(n, path) values(?, ?)", plan.checkouts)
+    many(_SESSION, (_session_row(batch.harness, facts) for facts in plan.touched.values()))
+    if plan.events:
+        many("insert into events values(?,?,?,?,?,?,?,?,?)", plan.events)
+        plan.index.sort()  # the index wants ascending numbers: a step back makes it write what it has
+        many("insert into event_text(rowid, scope, content) values(?,?,?)", plan.index)
+    many(
+        "insert into session_events(session, is_side, position, event, at, segment) values(?,?,?,?,?,?)",
+        ((*standing, segment) for standing in plan.standings),
+    )
+    if plan.gone:
+        take_out(connection, plan.gone)
+    for session in plan.moved:
+        _learn_checkout(connection, session)
+    for event, checkouts in plan.widened.items():
+        widen(connection, event, checkouts)
+    if plan.told:
+        many(
+            "insert or ignore into session_lines(session, segment) values(?, ?)",
+            ((plan.touched[native].n, segment) for native in plan.told),
+        )
+    if batch.is_restart:
+        connection.execute(
+            "delete from losses where source = ? and session in (select n from sessions where harness = ?)",
+            (batch.source, batch.harness),
+        )
+    if plan.losses:
+        many(
+            "insert into losses(session, what, source, sentence, count) values(?,?,?,?,?)"
+            " on conflict do update set sentence = excluded.sentence, count = excluded.count",
+            plan.losses,
+        )
+    if batch.source:
+        connection.execute(
+            "insert into cursors(source, value) values(?, ?)"
+            " on conflict do update set value = excluded.value",
+            (batch.source, batch.cursor),
+        )
+
+
+def _session_row(harness: str, facts: Facts) -> tuple[object, ...]:
+    return (
+        facts.n,
+        harness,
+        facts.native,
+        facts.checkout,
+        facts.title,
+        facts.title_from,
+        facts.started,
+        facts.last_activity,
+        facts.version,
+        int(facts.is_side),
+        facts.parent,
+        facts.forked_from,
+        facts.forked_at,
+        facts.last_position,
+        facts.last_side,
+        facts.events,
+        facts.side_events,
+    )
+
+
+def take_out(connection: apsw.Connection, places: Iterable[tuple[int, int, int, int]]) -> None:
+    """Take events from places (session, is_side, position, event); what stands nowhere any more goes."""
+    for session, side, position, event in places:
+        connection.execute(
+            "delete from session_events where session = ? and is_side = ? and position = ?",
+            (session, side, position),
+        )
+        if not connection.execute(
+            "select exists(select 1 from session_events where event = ?)", (event,)
+        ).get:
+            drop_event(connection, event)
+
+
+def drop_event(connection: apsw.Connection, event: int) -> None:
+    """Take one event out of index and table. It must stand nowhere."""
+    row = connection.execute("select scope, content from events where n = ?", (event,)).fetchone()
+    if row is None:
+        return
+    unindex(connection, event, *row)
+    connection.execute("delete from events where n = ?", (event,))
+
+
+def unindex(connection: apsw.Connection, event: int, scope: str, content: str) -> None:
+    """An external-content index must be told the very text it was given."""
+    connection.execute(
+        "insert into event_text(event_text, rowid, scope, content) values('delete', ?, ?, ?)",
+        (event, scope, content),
+    )
+
+
+def widen(connection: apsw.Connection, event: int, checkouts: Iterable[int]) -> None:
+    """Let a search in these directories find the event too."""
+    row = connection.execute("select scope, content from events where n = ?", (event,)).fetchone()
+    if row is None:
+        return
+    scope, content = row
+    missing = [f"c{checkout}" for checkout in sorted(checkouts) if f"c{checkout}" not in scope.split()]
+    if not missing:
+        return
+    wider = " ".join([scope, *missing])
+    unindex(connection, event, scope, content)
+    connection.execute("update events set scope = ? where n = ?", (wider, event))
+    connection.execute(
+        "insert into event_text(rowid, scope, content) values(?, ?, ?)", (event, wider, content)
+    )
+
+
+def _learn_checkout(connection: apsw.Connection, session: int) -> None:
+    """The directory of a session came after its first events."""
+    checkout = connection.execute("select checkout from sessions where n = ?", (session,)).get
+    events = list(
+        database.fetch(
+            connection,
+            "select distinct event from session_events where session = ? order by event",
+            (session,),
+        )
+    )
+    for (event,) in events:
+        widen(connection, event, (checkout,))
+
+
+def put_segment(connection: apsw.Connection, number: int, harness: str, size: int, *, is_full: bool) -> None:
+    """Note how far a segment reaches now."""
+    connection.execute(
+        "insert into segments(n, harness, bytes, state) values(?, ?, ?, ?)"
+        " on conflict do update set bytes = excluded.bytes, state = excluded.state",
+        (number, harness, size, "closed" if is_full else "open"),
+    )
+
+
+def close_segment(connection: apsw.Connection, number: int) -> None:
+    """Nothing is appended to it any more; it waits to be sealed."""
+    connection.execute("update segments set state = 'closed' where n = ? and state = 'open'", (number,))

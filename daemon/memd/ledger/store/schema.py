@@ -1,0 +1,178 @@
+"""The tables, and how an older database becomes today's.
+
+`user_version` is the version. Every step of `MIGRATIONS` runs in its own transaction together with the new
+number, so that a kill leaves one version or the next. A database of a version above ours is refused before
+anything is written, its log included.
+
+    harness sessions   `sessions`; `checkouts` are the directories they began in
+    events             one row per origin: `id` decides, the first version stays
+    session_events     where events stand: positions are dense per session, main line and side line apart
+    event_text         the index: no text of its own, it reads `events` (external content)
+    losses, cursors    per source
+    segments           the files; `session_events.segment` says in which one a line stands, and
+                       `session_lines` where facts of a session do
+    forget_*           what must never come back, and what is still to be taken away
+
+The index is told to merge its pieces late and many at once: during a back-fill every merge costs, and `tidy`
+does it when nothing comes.
+
+`events.n` has two lanes. What is old when it comes (a back-fill) counts up from 1, what is fresh from `LIVE`:
+so a higher number is a newer event nearly always, which is what a search for the newest hits goes by.
+`events.scope` holds the tokens that a filtered search is served by: `h` + harness, `k` + kind, `r` + role,
+`c` + checkout for every directory whose sessions have the event. A workstream will add `w` + its number.
+"""
+
+from __future__ import annotations
+
+import apsw
+
+from memd.ledger.store.interface import TooNew
+
+LIVE = 1 << 32
+"""The first number of the lane of fresh events."""
+
+SCHEMA_1 = """
+create table meta(
+    key text primary key,
+    value any not null
+) strict, without rowid;
+
+create table checkouts(
+    n integer primary key,
+    path text not null unique
+) strict;
+
+create table sessions(
+    n integer primary key,
+    harness text not null,
+    native text not null,
+    checkout integer references checkouts(n),
+    title text not null default '',
+    title_from text not null default '' check(title_from in ('', 'text', 'native', 'forgotten')),
+    started text not null default '',
+    last_activity text not null default '',
+    version text not null default '',
+    is_side integer not null default 0,
+    parent text not null default '',
+    forked_from text not null default '',
+    forked_at integer not null default 0,
+    last_position integer not null default 0,
+    last_side integer not null default 0,
+    events integer not null default 0,
+    side_events integer not null default 0,
+    unique(harness, native)
+) strict;
+create index sessions_activity on sessions(last_activity);
+create index sessions_checkout on sessions(checkout);
+
+create table events(
+    n integer primary key,
+    id any not null unique,
+    kind text not null
+        check(kind in ('message', 'tool_call', 'tool_result', 'compaction', 'checkpoint', 'annotation')),
+    role text not null,
+    occurred_at text not null,
+    record text not null,
+    metadata text not null,
+    scope text not null,
+    content text not null
+) strict;
+
+create virtual table event_text using fts5(
+    scope, content,
+    content='events', content_rowid='n',
+    tokenize="unicode61 remove_diacritics 2"
+);
+insert into event_text(event_text, rank) values('automerge', 64);
+insert into event_text(event_text, rank) values('crisismerge', 256);
+
+create table segments(
+    n integer primary key,
+    harness text not null,
+    bytes integer not null,
+    state text not null check(state in ('open', 'closed', 'sealed'))
+) strict;
+create index segments_unsealed on segments(state) where state <> 'sealed';
+
+create table session_events(
+    session integer not null references sessions(n),
+    is_side integer not null,
+    position integer not null,
+    event integer not null references events(n),
+    at integer not null,
+    segment integer not null references segments(n),
+    primary key(session, is_side, position)
+) strict, without rowid;
+create index session_events_event on session_events(event);
+
+create table session_lines(
+    session integer not null references sessions(n) on delete cascade,
+    segment integer not null,
+    primary key(session, segment)
+) strict, without rowid;
+
+create table losses(
+    session integer not null references sessions(n) on delete cascade,
+    what text not null,
+    source blob not null,
+    sentence text not null,
+    count integer not null,
+    primary key(session, what, source)
+) strict, without rowid;
+create index losses_source on losses(source);
+
+create table cursors(
+    source blob primary key,
+    value blob not null
+) strict, without rowid;
+
+create table forget_ids(
+    hash blob primary key
+) strict, without rowid;
+
+create table forget_rules(
+    what text not null check(what in ('session', 'project', 'before')),
+    hash blob not null,
+    until text not null,
+    primary key(what, hash, until)
+) strict, without rowid;
+
+create table forget_events(
+    event integer primary key
+) strict;
+
+create table forget_segments(
+    segment integer primary key
+) strict;
+
+create table forget_sessions(
+    session integer primary key
+) strict;
+"""
+
+MIGRATIONS: tuple[str, ...] = (SCHEMA_1,)
+"""Step N brings version N to N + 1. Once released, a step never changes."""
+
+VERSION = len(MIGRATIONS)
+
+
+def version(connection: apsw.Connection) -> int:
+    found = connection.pragma("user_version")
+    return found if isinstance(found, int) else 0
+
+
+def refuse_newer(connection: apsw.Connection, path: str) -> None:
+    """Raises TooNew for a database that a later memd wrote."""
+    found = version(connection)
+    if found > VERSION:
+        raise TooNew(f"{path} has ledger version {found}; this memd knows versions up to {VERSION}")
+
+
+def migrate(connection: apsw.Connection) -> int:
+    """Bring the database to `VERSION`; gives the version it had."""
+    began = version(connection)
+    for step in range(began, VERSION):
+        with connection:
+            connection.execute(MIGRATIONS[step])
+            connection.pragma("user_version", step + 1)
+    return began

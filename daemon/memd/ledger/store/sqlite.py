@@ -1,0 +1,379 @@
+"""The ledger on SQLite: the engine of one machine. Implements `interface.Writer` and `interface.Reader`.
+
+On the disk, below the ledger's folder:
+
+    ledger.sqlite3 (and its -wal, -shm)     rows and index
+    segments/<harness>/...                  the durable form, see `memd.ledger.segments`
+
+States of a batch, and what the next start does when the process died there:
+
+    planned     nothing is on the disk                  the source is read again
+    appended    the segment has it, the rows have not   put in from the segment (`_take_up`)
+    committed   rows, index, losses and cursor too      nothing
+
+Sealing: the sealed form is written beside the growing one, the row says so, the growing one goes. A start
+that finds both takes the growing one as long as the row has not changed.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator
+from typing import Final
+
+import apsw
+import msgspec
+
+from memd.ledger.segments import SEAL_BYTES, VERSION, Codec, HeadLine, Segments
+from memd.ledger.store import database, rows, tails
+from memd.ledger.store.checking import Checker
+from memd.ledger.store.finding import Finder
+from memd.ledger.store.forgetting import Forgetter
+from memd.ledger.store.forgotten import Forgotten
+from memd.ledger.store.interface import (
+    Appended,
+    Batch,
+    Filter,
+    Forgetting,
+    Hit,
+    Interrupted,
+    LossRow,
+    Report,
+    Selection,
+    SessionRow,
+    Stats,
+    StoredEvent,
+)
+from memd.ledger.store.reading import Reading
+from memd.ledger.store.writing import Memory, Plan, Planner
+
+REST_S: Final = 600.0
+"""A segment to which nothing came for so long is sealed."""
+
+IDLE_S: Final = 5.0
+"""The index is merged when nothing came for so long: during a back-fill that would only cost twice."""
+
+MERGE_PAGES: Final = 64
+LOG_PAGES: Final = 4000
+"""How long the log gets before it is worth bringing in: every page that changes often is copied once."""
+
+
+class _Growing(msgspec.Struct):
+    number: int
+    size: int
+    touched: float
+
+
+class SqliteWriter:
+    """The one writer. Belongs to the thread that uses it; `checkpoint` may be called from another one."""
+
+    def __init__(self, root: bytes, *, vfs: str | None = None) -> None:
+        """Open the ledger in `root`, make it if it is not there, finish what a crash left.
+
+        raises  TooNew, DiskError, Damaged
+        """
+        self._path = os.path.join(root, database.FILE)
+        self._vfs = vfs
+        self._connection = database.open_writer(self._path, vfs)
+        self._checkpointer: apsw.Connection | None = None
+        self._log_pages = 0
+        self._connection.set_wal_hook(self._note_log)
+        self._segments = Segments(root)
+        self._codec = Codec()
+        self._growing: dict[str, _Growing] = {}
+        self._retired: list[int] = []
+        self._busy_at = time.monotonic()
+        self._is_merged = False
+        with database.saying("read", self._path):
+            self._forgotten = Forgotten(self._connection)
+            self._memory = Memory(self._connection)
+            self._planner = Planner(self._connection, self._memory, self._forgotten)
+            self._forgetter = Forgetter(self._connection, self._segments, self._codec, self._forgotten)
+            self._number = self._connection.execute("select coalesce(max(n), 0) from segments").get
+        self._take_up()
+
+    def close(self) -> None:
+        """What was appended is durable already."""
+        self._segments.close()
+        with database.saying("close", self._path):
+            if self._checkpointer is not None:
+                self._checkpointer.close()
+            self._connection.close()
+
+    # ------------------------------------------------------------------------ appending
+
+    def append(self, batch: Batch) -> Appended:
+        is_in = False
+        try:
+            with database.saying("write", self._path):
+                plan = self._planner.plan(batch)
+                if plan.lines:
+                    self._put_with_lines(batch, plan)
+                else:
+                    with database.transaction(self._connection):
+                        rows.put(self._connection, batch, plan, 0)
+            is_in = True
+        finally:
+            if not is_in:
+                self._memory.reset()
+        for facts in plan.touched.values():
+            self._memory.remember(batch.harness, facts)
+        self._busy_at = time.monotonic()
+        self._is_merged = False
+        return plan.appended
+
+    def _put_with_lines(self, batch: Batch, plan: Plan) -> None:
+        held = self._growing.pop(batch.harness, None)  # out of use until the rows are in
+        if held is None:
+            self._number += 1
+            head = HeadLine(v=VERSION, harness=batch.harness, number=self._number)
+            data = self._codec.encode([head, *plan.lines])
+            held = _Growing(self._number, 0, 0.0)
+        else:
+            data = self._codec.encode(plan.lines)
+        size = held.size + len(data)
+        is_full = size >= SEAL_BYTES
+        is_in = False
+        try:
+            self._segments.append(batch.harness, held.number, held.size, data)
+            with database.transaction(self._connection):
+                rows.put_segment(self._connection, held.number, batch.harness, size, is_full=is_full)
+                rows.put(self._connection, batch, plan, held.number)
+                for number in self._retired:
+                    rows.close_segment(self._connection, number)
+            is_in = True
+        finally:
+            if not is_in:
+                # what the file has beyond its mark is unknown: the next batch begins a new segment
+                self._retired.append(held.number)
+        self._retired.clear()
+        if not is_full:
+            self._growing[batch.harness] = _Growing(held.number, size, time.monotonic())
+
+    def _take_up(self) -> None:
+        """Finish what the process before this one had begun."""
+        known = {
+            number: (harness, size, state)
+            for number, harness, size, state in self._connection.execute(
+                "select n, harness, bytes, state from segments where state <> 'sealed'"
+            )
+        }
+        cut: list[tuple[str, int, int]] = []
+        for harness, number in sorted(self._segments.growing(), key=lambda one: one[1]):
+            self._number = max(self._number, number)
+            row = known.get(number)
+            if row is None:
+                is_sealed = self._connection.execute("select 1 from segments where n = ?", (number,)).get
+                if is_sealed:
+                    self._segments.drop_plain(harness, number)
+                else:
+                    cut.append((harness, number, 0))
+            elif row[2] == "open":
+                size = self._segments.size(harness, number)
+                if size == row[1]:
+                    held = self._growing.pop(harness, None)
+                    if held is not None:
+                        self._retired.append(held.number)
+                    self._growing[harness] = _Growing(number, size, time.monotonic())
+                elif size > row[1]:
+                    cut.append((harness, number, row[1]))
+                else:
+                    self._retired.append(number)  # `check` names it
+        for harness, number, mark in cut:
+            lines = self._codec.decode_tail(self._segments.read_plain(harness, number, mark))
+            self.append(tails.batch(self._connection, harness, lines))
+            if mark:
+                self._retired.append(number)
+            else:
+                self._segments.drop_plain(harness, number)
+        if self._retired:
+            with database.saying("write", self._path), database.transaction(self._connection):
+                for number in self._retired:
+                    rows.close_segment(self._connection, number)
+            self._retired.clear()
+
+    # ---------------------------------------------------------------------- the sources
+
+    def cursor(self, source: bytes) -> bytes:
+        with database.saying("read", self._path):
+            return (
+                self._connection.execute("select value from cursors where source = ?", (source,)).get or b""
+            )
+
+    def drop_source(self, source: bytes) -> None:
+        with database.saying("write", self._path), database.transaction(self._connection):
+            self._connection.execute("delete from cursors where source = ?", (source,))
+
+    # ------------------------------------------------------------------------ forgetting
+
+    def plan_forget(self, selection: Selection) -> Forgetting:
+        with database.saying("read", self._path):
+            return self._forgetter.plan(selection)
+
+    def begin_forget(self, selection: Selection) -> Forgetting:
+        with database.saying("write", self._path):
+            while self.forget_step():  # one forgetting at a time
+                pass
+            return self._forgetter.begin(selection)
+
+    def forget_step(self) -> bool:
+        try:
+            with database.saying("write", self._path):
+                return self._forgetter.step()
+        finally:
+            self._memory.reset()
+            for harness, held in list(self._growing.items()):
+                if self._forgetter.has_sealed(held.number):
+                    del self._growing[harness]
+
+    # ----------------------------------------------------------------------- housekeeping
+
+    def tidy(self) -> bool:
+        now = time.monotonic()
+        with database.saying("write", self._path):
+            for harness, held in list(self._growing.items()):
+                if now - held.touched >= REST_S:
+                    del self._growing[harness]
+                    self._retired.append(held.number)
+            if self._retired:
+                with database.transaction(self._connection):
+                    for number in self._retired:
+                        rows.close_segment(self._connection, number)
+                self._retired.clear()
+            if self._seal_one():
+                return True
+            return now - self._busy_at >= IDLE_S and self._merge()
+
+    def seal_all(self) -> None:
+        """Seal everything that grows, as at the end of a long rest."""
+        for held in self._growing.values():
+            held.touched = -REST_S
+        while self.tidy():
+            pass
+
+    def _seal_one(self) -> bool:
+        row = self._connection.execute(
+            "select n, harness, bytes from segments where state = 'closed' order by n limit 1"
+        ).fetchone()
+        if row is None:
+            return False
+        number, harness, size = row
+        if self._segments.size(harness, number) >= 0:
+            # a file that lost its end is sealed as it is: `check` finds that bytes are missing
+            data = self._segments.read_plain(harness, number)[:size]
+            self._segments.seal(harness, number, self._codec.compress(data))
+        with database.transaction(self._connection):
+            self._connection.execute("update segments set state = 'sealed' where n = ?", (number,))
+        self._segments.drop_plain(harness, number)
+        return True
+
+    def _merge(self) -> bool:
+        """Bring the index closer to one piece; a no-op changes fewer than two rows."""
+        if self._is_merged:
+            return False
+        before = self._connection.total_changes()
+        with database.transaction(self._connection):
+            self._connection.execute(
+                "insert into event_text(event_text, rank) values('merge', ?)", (MERGE_PAGES,)
+            )
+        self._is_merged = self._connection.total_changes() - before < 2
+        return not self._is_merged
+
+    def _note_log(self, _connection: apsw.Connection, _name: str, pages: int) -> int:
+        self._log_pages = pages
+        return apsw.SQLITE_OK
+
+    def wants_checkpoint(self) -> bool:
+        return self._log_pages >= LOG_PAGES
+
+    def checkpoint(self) -> None:
+        with database.saying("checkpoint", self._path):
+            if self._checkpointer is None:
+                self._checkpointer = apsw.Connection(
+                    os.fsdecode(self._path), flags=apsw.SQLITE_OPEN_READWRITE, vfs=self._vfs
+                )
+                self._checkpointer.wal_autocheckpoint(0)
+                self._checkpointer.pragma("synchronous", "full")
+            self._checkpointer.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_PASSIVE)
+
+
+class SqliteReader:
+    """A look at the ledger. Belongs to one thread at a time; `interrupt` may come from any."""
+
+    def __init__(self, root: bytes, *, vfs: str | None = None) -> None:
+        """raises  DiskError, Damaged, TooNew; the writer has made the database before."""
+        self._root = root
+        self._path = os.path.join(root, database.FILE)
+        self._connection = database.open_reader(self._path, vfs)
+        self._reading = Reading(self._connection)
+        self._finder = Finder(self._connection)
+        self._is_called_off = False
+
+    def close(self) -> None:
+        with database.saying("close", self._path):
+            self._connection.close()
+
+    def interrupt(self) -> None:
+        self._is_called_off = True
+        self._connection.interrupt()
+
+    def cursors(self) -> dict[bytes, bytes]:
+        with database.saying("read", self._path):
+            return self._reading.cursors()
+
+    def cursor(self, source: bytes) -> bytes:
+        with database.saying("read", self._path):
+            return self._reading.cursor(source)
+
+    def sessions(self, where: Filter, limit: int = 0, offset: int = 0) -> list[SessionRow]:
+        with database.saying("read", self._path):
+            return self._reading.sessions(where, limit, offset)
+
+    def find(self, session: str, harness: str = "") -> list[SessionRow]:
+        return self.sessions(Filter(session=session, harness=harness))
+
+    def losses(self, harness: str, session: str) -> list[LossRow]:
+        with database.saying("read", self._path):
+            return self._reading.losses(harness, session)
+
+    def search(
+        self, query: str, where: Filter, limit: int = 20, marks: tuple[str, str] = ("", "")
+    ) -> list[Hit]:
+        self._is_called_off = False
+        try:
+            with database.saying("search", self._path):
+                return self._finder.search(query, where, limit, marks, self._go_on)
+        except apsw.SQLError as error:  # what an interrupt looks like while the index is being opened
+            if self._is_called_off:
+                raise Interrupted("the query was called off") from error
+            raise
+
+    def _go_on(self) -> None:
+        """Between two statements an interrupt finds nothing to call off."""
+        if self._is_called_off:
+            raise Interrupted("the query was called off")
+
+    def export(self, harness: str, session: str, *, side: bool = False) -> Iterator[StoredEvent]:
+        with database.saying("read", self._path):
+            yield from self._reading.export(harness, session, side=side)
+
+    def has_forgotten(self, event_id: str) -> bool:
+        with database.saying("read", self._path):
+            return Forgotten(self._connection).is_id(event_id)
+
+    def check(self) -> Report:
+        segments = Segments(self._root)
+        try:
+            with database.saying("check", self._path):
+                return Checker(self._connection, segments).run()
+        finally:
+            segments.close()
+
+    def stats(self) -> Stats:
+        segments = Segments(self._root)
+        try:
+            with database.saying("read", self._path):
+                return self._reading.stats(self._path, segments)
+        finally:
+            segments.close()

@@ -1,0 +1,435 @@
+"""Putting a batch in: what of it is new, where it stands, and the one transaction that makes it so.
+
+First `plan` looks only: which events are known, which are forgotten, what position each gets. From that come
+the lines for the segment, which are on the disk before `commit` begins. Nothing can change in between, since
+there is one writer. All that is remembered from batch to batch (`Memory`) is what the database says anyway;
+after any error it is thrown away.
+"""
+
+from __future__ import annotations
+
+import datetime
+import re
+import time
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+import apsw
+import msgspec
+
+from memd.harness.losses import CLASSES
+from memd.harness.model import Loss, Session
+from memd.ledger import search
+from memd.ledger.segments import EventLine, GoneLine, Line, LossLine, SessionLine, StandingLine
+from memd.ledger.store.forgotten import Forgotten
+from memd.ledger.store.interface import Appended, Batch
+from memd.ledger.store.schema import LIVE
+
+FRESH_S: Final = 24 * 3600
+"""What occurred longer ago than this when it comes is history: it takes numbers of the older lane."""
+
+MAX_REMEMBERED: Final = 4096
+TITLE_CHARACTERS: Final = 120
+CONFLICT: Final = "conflict"
+CONFLICT_SENTENCE: Final = "Records whose id was known as a record of another kind were left out."
+
+_token_cut = re.compile(r"[^a-z0-9]+")
+_json = msgspec.json.Encoder()
+
+
+class Facts(msgspec.Struct):
+    """A row of `sessions`, as the writer remembers it."""
+
+    n: int
+    native: str
+    checkout: int | None = None
+    cwd: str = ""
+    title: str = ""
+    title_from: str = ""
+    started: str = ""
+    last_activity: str = ""
+    version: str = ""
+    is_side: bool = False
+    parent: str = ""
+    forked_from: str = ""
+    forked_at: int = 0
+    last_position: int = 0
+    last_side: int = 0
+    events: int = 0
+    side_events: int = 0
+
+
+class Plan(msgspec.Struct):
+    """What one batch comes to, before anything is written."""
+
+    lines: list[Line] = []
+    touched: dict[str, Facts] = {}
+    held: dict[str, Session] = {}  # what was said of sessions that a person had forgotten
+    told: set[str] = set()  # sessions with a line of facts or losses
+    checkouts: list[tuple[int, str]] = []
+    events: list[tuple[object, ...]] = []
+    index: list[tuple[int, str, str]] = []
+    standings: list[tuple[int, int, int, int, int]] = []  # session, is_side, position, event, at
+    gone: list[tuple[int, int, int, int]] = []  # session, is_side, position, event
+    widened: dict[int, set[int]] = {}  # events that now stand in sessions of these checkouts too
+    moved: list[int] = []  # sessions whose checkout was learnt after their first events
+    losses: list[tuple[int, str, bytes, str, int]] = []
+    appended: Appended = Appended()
+
+
+class Memory:
+    """What the writer need not ask the database again."""
+
+    def __init__(self, connection: apsw.Connection) -> None:
+        self._connection = connection
+        self._sessions: dict[tuple[str, str], Facts] = {}
+        self._checkouts: dict[str, int] = {}
+        self._tokens: dict[tuple[str, int | None, str, str], str] = {}
+        self.reset()
+
+    def reset(self) -> None:
+        self._sessions.clear()
+        self._checkouts.clear()
+        one = self._connection.execute(
+            "select (select coalesce(max(n), 0) from events where n < ?1),"
+            " (select coalesce(max(n), ?1 - 1) from events where n >= ?1),"
+            " (select coalesce(max(n), 0) from sessions), (select coalesce(max(n), 0) from checkouts)",
+            (LIVE,),
+        ).get
+        self.history, self.live, self.session, self.checkout = one
+
+    def facts(self, harness: str, native: str) -> Facts | None:
+        known = self._sessions.get((harness, native))
+        if known is None:
+            row = self._connection.execute(
+                "select s.n, native, checkout, coalesce(path, ''), title, title_from, started, last_activity,"
+                " version, is_side, parent, forked_from, forked_at, last_position, last_side, events,"
+                " side_events from sessions s left join checkouts c on c.n = s.checkout"
+                " where harness = ? and native = ?",
+                (harness, native),
+            ).fetchone()
+            if row is None:
+                return None
+            if len(self._sessions) >= MAX_REMEMBERED:
+                self._sessions.clear()
+            known = Facts(*row)
+            known.is_side = bool(known.is_side)
+            self._sessions[harness, native] = known
+        return known
+
+    def remember(self, harness: str, facts: Facts) -> None:
+        self._sessions[harness, facts.native] = facts
+
+    def checkout_of(self, path: str, new: list[tuple[int, str]]) -> int:
+        n = self._checkouts.get(path)
+        if n is None:
+            row = self._connection.execute("select n from checkouts where path = ?", (path,)).get
+            if row is None:
+                self.checkout += 1
+                row = self.checkout
+                new.append((row, path))
+            if len(self._checkouts) >= MAX_REMEMBERED:
+                self._checkouts.clear()
+            n = self._checkouts[path] = row
+        return n
+
+    def scope(self, harness: str, checkout: int | None, kind: str, role: str) -> str:
+        key = (harness, checkout, kind, role)
+        found = self._tokens.get(key)
+        if found is None:
+            parts = [token("h", harness), token("k", kind), token("r", role)]
+            if checkout is not None:
+                parts.append(f"c{checkout}")
+            if len(self._tokens) >= MAX_REMEMBERED:
+                self._tokens.clear()
+            found = self._tokens[key] = " ".join(parts)
+        return found
+
+
+def token(prefix: str, word: str) -> str:
+    """The word of `events.scope` for a harness, kind or role: one token to the index."""
+    return prefix + _token_cut.sub("", word.lower())
+
+
+def key(event_id: str) -> bytes | str:
+    """How an id is stored: the bytes of a digest where it is one, else the text."""
+    if len(event_id) == 71 and event_id.startswith("native:"):
+        try:
+            return bytes.fromhex(event_id[7:])
+        except ValueError:
+            return event_id
+    return event_id
+
+
+def spelled(stored: bytes | str) -> str:
+    return stored if isinstance(stored, str) else "native:" + stored.hex()
+
+
+class Planner:
+    """Works out what a batch comes to. Changes only `Memory`'s counters, which `Memory.reset` sets back."""
+
+    def __init__(self, connection: apsw.Connection, memory: Memory, forgotten: Forgotten) -> None:
+        self._connection = connection
+        self._memory = memory
+        self._forgotten = forgotten
+
+    def plan(self, batch: Batch) -> Plan:
+        plan = Plan()
+        self._learn(plan, batch.harness, batch.sessions)
+        refused = self._place(plan, batch)
+        losses = [*batch.losses, *refused]
+        if losses or batch.is_restart:
+            self._count(plan, batch, losses)
+        for native in plan.told:
+            facts = plan.touched[native]
+            plan.lines.append(
+                SessionLine(
+                    session=native,
+                    cwd=facts.cwd,
+                    title=facts.title if facts.title_from == "native" else "",
+                    started=facts.started,
+                    version=facts.version,
+                    is_side=facts.is_side,
+                    parent=facts.parent,
+                    forked_from=facts.forked_from,
+                    forked_at=facts.forked_at,
+                )
+            )
+        return plan
+
+    # ------------------------------------------------------------------------- sessions
+
+    def _facts(self, plan: Plan, harness: str, native: str) -> Facts:
+        facts = plan.touched.get(native)
+        if facts is None:
+            known = self._memory.facts(harness, native)
+            if known is None:
+                self._memory.session += 1
+                facts = Facts(self._memory.session, native)
+                plan.told.add(native)
+            else:
+                facts = msgspec.structs.replace(known)
+            plan.touched[native] = facts
+        return facts
+
+    def _learn(self, plan: Plan, harness: str, sessions: Iterable[Session]) -> None:
+        """The first `cwd` and `started` stand, the last title does; the rest once it is known."""
+        for said in sessions:
+            is_held = self._forgotten.is_session(harness, said.id, said.cwd)
+            if is_held and said.id not in plan.touched and self._memory.facts(harness, said.id) is None:
+                plan.held[said.id] = said  # there is no such session, unless something newer comes
+                continue
+            facts = self._facts(plan, harness, said.id)
+            before = msgspec.structs.astuple(facts)
+            if said.cwd and not facts.cwd:
+                facts.cwd = said.cwd
+                facts.checkout = self._memory.checkout_of(said.cwd, plan.checkouts)
+                if facts.last_position or facts.last_side:
+                    plan.moved.append(facts.n)
+            if said.id in plan.held:
+                facts.title_from = "forgotten"
+            if said.title and facts.title_from != "forgotten":
+                facts.title, facts.title_from = said.title, "native"
+            facts.started = facts.started or said.started
+            facts.version = said.version or facts.version
+            facts.is_side = facts.is_side or said.is_side
+            facts.parent = facts.parent or said.parent
+            if said.forked_from and not facts.forked_from:
+                facts.forked_from, facts.forked_at = said.forked_from, said.forked_at
+            if msgspec.structs.astuple(facts) != before:
+                plan.told.add(said.id)
+
+    # --------------------------------------------------------------------------- events
+
+    def _place(self, plan: Plan, batch: Batch) -> list[Loss]:
+        entries = batch.entries
+        if not entries:
+            return []
+        keys = [key(entry.id) for entry in entries]
+        known: dict[bytes | str, tuple[int, str]] = {
+            stored: (n, kind)
+            for n, stored, kind in self._connection.executemany(
+                "select n, id, kind from events where id = ?", ((one,) for one in keys)
+            )
+        }
+        standing: set[tuple[int, int]] = set()
+        if known:
+            standing.update(
+                self._connection.executemany(
+                    "select session, event from session_events where event = ?",
+                    ((n,) for n, _kind in known.values()),
+                )
+            )
+        memory, harness, lines = self._memory, batch.harness, plan.lines
+        fresh_from = _day(time.time() - FRESH_S)
+        is_live = True
+        stored = stood = duplicates = forgotten = 0
+        highest: dict[str, int] = {}
+        refused: list[Loss] = []
+        watch = self._forgotten.is_anything
+        for entry, one in zip(entries, keys, strict=True):
+            native = entry.session
+            facts = plan.touched.get(native)
+            if watch and self._forgotten.is_event(harness, entry, self._cwd(plan, harness, native)):
+                forgotten += 1
+                continue
+            if facts is None:
+                facts = self._facts(plan, harness, native)
+                if native in plan.held:
+                    self._learn(plan, harness, (plan.held[native],))
+            found = known.get(one)
+            if found is None:
+                if entry.occurred_at:
+                    is_live = entry.occurred_at >= fresh_from
+                if is_live:
+                    n = memory.live = memory.live + 1
+                else:
+                    n = memory.history = memory.history + 1
+                known[one] = (n, entry.kind)
+                scope = memory.scope(harness, facts.checkout, entry.kind, entry.role)
+                metadata = _json.encode(entry.metadata).decode() if entry.metadata else ""
+                plan.events.append(
+                    (n, one, entry.kind, entry.role, entry.occurred_at, entry.record, metadata, scope,
+                     entry.content)
+                )  # fmt: skip
+                plan.index.append((n, scope, entry.content))
+                stored += 1
+            else:
+                n, kind = found
+                if kind != entry.kind:
+                    refused.append(Loss(session=native, what=CONFLICT, sentence=CONFLICT_SENTENCE))
+                    continue
+                if (facts.n, n) in standing:
+                    duplicates += 1
+                    continue
+                if facts.checkout is not None:
+                    plan.widened.setdefault(n, set()).add(facts.checkout)
+                stood += 1
+            if entry.replaces >= 0:
+                self._replace(plan, facts, entry.replaces)
+            if entry.is_side:
+                position = facts.last_side = facts.last_side + 1
+                facts.side_events += 1
+            else:
+                position = facts.last_position = facts.last_position + 1
+                facts.events += 1
+                highest[native] = position
+                if entry.occurred_at:
+                    _note_time(facts, entry.occurred_at)
+                if not facts.title and entry.role == "user" and entry.kind == "message":
+                    facts.title, facts.title_from = title_of(entry.content), "text"
+            standing.add((facts.n, n))
+            plan.standings.append((facts.n, int(entry.is_side), position, n, entry.at))
+            if found is None:
+                lines.append(
+                    EventLine(
+                        session=native,
+                        position=position,
+                        id=entry.id,
+                        kind=entry.kind,
+                        role=entry.role,
+                        at=entry.at,
+                        occurred_at=entry.occurred_at,
+                        record=entry.record,
+                        is_side=entry.is_side,
+                        metadata=entry.metadata,
+                        content=entry.content,
+                    )
+                )
+            else:
+                lines.append(
+                    StandingLine(
+                        session=native, position=position, id=entry.id, at=entry.at, is_side=entry.is_side
+                    )
+                )
+        plan.appended = Appended(
+            stored=stored,
+            standing=stood,
+            duplicates=duplicates,
+            forgotten=forgotten,
+            refused=len(refused),
+            sessions=highest,
+        )
+        return refused
+
+    def _cwd(self, plan: Plan, harness: str, native: str) -> str:
+        if native in plan.held:
+            return plan.held[native].cwd
+        facts = plan.touched.get(native) or self._memory.facts(harness, native)
+        return facts.cwd if facts else ""
+
+    def _replace(self, plan: Plan, facts: Facts, at: int) -> None:
+        """Take what stands at that place of the source out of the session."""
+        here = [
+            (side, position, event)
+            for session, side, position, event, place in plan.standings
+            if session == facts.n and place == at
+        ]
+        here += self._connection.execute(
+            "select is_side, position, event from session_events where session = ? and at = ?", (facts.n, at)
+        )
+        for side, position, event in here:
+            plan.gone.append((facts.n, side, position, event))
+            plan.lines.append(GoneLine(session=facts.native, position=position, is_side=bool(side)))
+            if side:
+                facts.side_events -= 1
+            else:
+                facts.events -= 1
+
+    # --------------------------------------------------------------------------- losses
+
+    def _count(self, plan: Plan, batch: Batch, losses: Sequence[Loss]) -> None:
+        """New totals per session and class of this source."""
+        totals: dict[tuple[str, str], tuple[str, int]] = {}
+        if batch.is_restart:
+            for native, what, sentence in self._connection.execute(
+                "select native, what, sentence from losses join sessions on n = session"
+                " where source = ? and harness = ?",
+                (batch.source, batch.harness),
+            ):
+                totals[native, what] = (sentence, 0)
+        for loss in losses:
+            if loss.session in plan.held and loss.session not in plan.touched:
+                continue
+            known = totals.get((loss.session, loss.what))
+            if known is None:
+                facts = self._facts(plan, batch.harness, loss.session)
+                row = self._connection.execute(
+                    "select count from losses where session = ? and what = ? and source = ?",
+                    (facts.n, loss.what, batch.source),
+                ).get
+                known = ("", row or 0)
+            sentence = CLASSES.get(loss.what, loss.sentence)
+            totals[loss.session, loss.what] = (sentence, known[1] + loss.count)
+        for (native, what), (sentence, count) in totals.items():
+            facts = self._facts(plan, batch.harness, native)
+            plan.told.add(native)
+            plan.losses.append((facts.n, what, batch.source, sentence, count))
+            plan.lines.append(
+                LossLine(session=native, what=what, sentence=sentence, source=batch.source, count=count)
+            )
+
+
+def title_of(text: str) -> str:
+    """How the first words begin, on one line."""
+    words = " ".join(text[: TITLE_CHARACTERS * 4].split())
+    return words if len(words) <= TITLE_CHARACTERS else words[: TITLE_CHARACTERS - 1].rstrip() + "…"
+
+
+def _note_time(facts: Facts, occurred_at: str) -> None:
+    last = facts.last_activity
+    if not last or (occurred_at > last and _is_later(occurred_at, last)):
+        facts.last_activity = occurred_at
+    if not facts.started:
+        facts.started = occurred_at
+
+
+def _is_later(one: str, other: str) -> bool:
+    if one.endswith("Z") and other.endswith("Z"):
+        return one > other
+    a, b = search.instant(one), search.instant(other)
+    return a is not None and (b is None or a > b)
+
+
+def _day(seconds: float) -> str:
+    return datetime.datetime.fromtimestamp(seconds, datetime.UTC).strftime("%Y-%m-%dT%H")

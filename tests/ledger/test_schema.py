@@ -1,0 +1,121 @@
+"""A ledger of every released version opens; a later one is left alone."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import apsw
+import pytest
+
+from memd.ledger.store import schema
+from memd.ledger.store.interface import Filter, Selection, TooNew
+from memd.ledger.store.sqlite import SqliteReader, SqliteWriter
+from support_ledger import S1, S2, Ledger, entry
+
+FIXTURES = Path(__file__).parents[1] / "fixtures" / "ledger"
+
+
+def released() -> list[str]:
+    return sorted(path.name for path in FIXTURES.iterdir())
+
+
+def test_there_is_a_ledger_of_every_version() -> None:
+    assert released() == [f"v{number}" for number in range(1, schema.VERSION + 1)]
+
+
+@pytest.mark.parametrize("name", released())
+def test_a_ledger_of_an_older_version_is_taken_over(name: str, tmp_path: Path) -> None:
+    root = tmp_path / "ledger"
+    shutil.copytree(FIXTURES / name, root)
+    with Ledger(root) as ledger:
+        assert ledger.texts() == ["what does the cache do", "it keeps parsed files", "parsed files: 12"]
+        assert ledger.texts(S2) == ["what does the cache do", "make it smaller"]
+        assert [hit.sequence for hit in ledger.reader.search("smaller", Filter(cwd="/home/dev/other"))] == [2]
+        assert [(row.what, row.count) for row in ledger.reader.losses("claude", S1)] == [("reasoning", 3)]
+        assert ledger.reader.cursor(b"claude\0/one.jsonl") == b"cursor-2"
+        assert ledger.problems() == []
+        ledger.put(entry("a new one"))
+        assert ledger.sequences() == [1, 2, 3, 4]
+        assert ledger.problems() == []
+
+
+@pytest.mark.parametrize("name", released())
+def test_what_was_forgotten_before_stays_forgotten(name: str, tmp_path: Path) -> None:
+    root = tmp_path / "ledger"
+    shutil.copytree(FIXTURES / name, root)
+    with Ledger(root) as ledger:
+        assert ledger.put(entry("a word to forget")).forgotten == 1
+
+
+def test_a_later_version_is_refused_untouched(tmp_path: Path) -> None:
+    root = tmp_path / "ledger"
+    with Ledger(root) as ledger:
+        ledger.put(entry("a"))
+    path = root / "ledger.sqlite3"
+    connection = apsw.Connection(str(path))
+    connection.pragma("user_version", schema.VERSION + 1)
+    connection.close()
+    before = {file: file.read_bytes() for file in root.rglob("*") if file.is_file()}
+    for engine in (SqliteWriter, SqliteReader):
+        with pytest.raises(TooNew, match=f"version {schema.VERSION + 1}"):
+            engine(bytes(root))
+    assert {file: file.read_bytes() for file in root.rglob("*") if file.is_file()} == before
+
+
+def test_a_kill_between_two_migrations_leaves_one_version(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = tmp_path / "ledger"
+    with Ledger(root) as ledger:
+        ledger.put(entry("a"))
+    broken = (*schema.MIGRATIONS, "create table fresh(n integer primary key) strict; select broken;")
+    monkeypatch.setattr(schema, "MIGRATIONS", broken)
+    monkeypatch.setattr(schema, "VERSION", len(broken))
+    with pytest.raises(apsw.SQLError):
+        SqliteWriter(bytes(root))
+    monkeypatch.undo()
+    with Ledger(root) as ledger:
+        assert ledger.texts() == ["a"]
+        assert ledger.problems() == []
+
+
+def test_a_damaged_database_is_named(tmp_path: Path) -> None:
+    root = tmp_path / "ledger"
+    with Ledger(root) as ledger:
+        ledger.put(entry("a"))
+    (root / "ledger.sqlite3").write_bytes(b"not a database at all" * 400)
+    with pytest.raises(Exception, match="damaged") as raised:
+        SqliteWriter(bytes(root))
+    assert "memctl ledger check" in raised.value.remedy  # type: ignore[attr-defined]
+
+
+def make_fixture(root: Path) -> None:
+    """What the ledgers below `fixtures/ledger` hold; run once, when a version is released."""
+    from memd.harness.model import Session
+    from support_ledger import batch, loss
+
+    with Ledger(root) as ledger:
+        ledger.put(
+            entry("what does the cache do", at=0, record="r1"),
+            entry("it keeps parsed files", at=100, role="assistant", record="r2"),
+            source=b"claude\0/one.jsonl",
+            cursor=b"cursor-1",
+            losses=[loss("reasoning", 2)],
+        )
+        ledger.writer.append(
+            batch(
+                entry("what does the cache do", session=S2, record="r1"),
+                entry("make it smaller", session=S2, at=90, record="r3"),
+                sessions=[Session(id=S2, cwd="/home/dev/other", title="the cache")],
+            )
+        )
+        ledger.writer.seal_all()
+        ledger.put(
+            entry("parsed files: 12", at=200, kind="tool_result", role="tool", metadata={"is_error": False}),
+            entry("a word to forget", session="gone"),
+            source=b"claude\0/one.jsonl",
+            cursor=b"cursor-2",
+            losses=[loss("reasoning")],
+        )
+        ledger.forget(Selection(session="gone"))
