@@ -65,7 +65,7 @@ def published_path() -> bytes:
 
 
 def computed_socket() -> bytes:
-    """Where the socket is when nobody says otherwise: the runtime folder, else a short one of this home's own."""
+    """Where the socket is when nobody says otherwise: the runtime folder, else a short one of our own."""
     runtime = posix.environ.get(b"XDG_RUNTIME_DIR")
     if runtime and runtime.startswith(b"/"):
         path = runtime.rstrip(b"/") + b"/memd/memd.sock"
@@ -80,6 +80,11 @@ def _fnv(data: bytes) -> int:
     for byte in data:
         value = ((value ^ byte) * 0x100000001B3) & 0xFFFFFFFFFFFFFFFF
     return value
+
+
+def computed_address() -> bytes:
+    """Where a daemon listens that nobody handed a socket."""
+    return posix.environ.get(b"MEMD_SOCKET") or computed_socket()
 
 
 def find_socket() -> bytes:

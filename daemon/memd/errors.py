@@ -36,6 +36,14 @@ class BadRequest(MemdError):
     exit_status = 65
 
 
+class NotFound(MemdError):
+    """What was named is not there."""
+
+    code = "not_found"
+    remedy = "Check the name."
+    exit_status = 65
+
+
 class Unavailable(MemdError):
     """No daemon answers."""
 
@@ -98,8 +106,12 @@ class AlreadyRunning(MemdError):
 
 
 class NeedsConfirmation(MemdError):
-    """The request goes further than its words: the caller must say yes first."""
+    """The request goes further than its words: somebody must say yes. `path` is what it would act on."""
 
     code = "needs_confirmation"
     remedy = "Say yes when asked, or repeat the command with --yes."
     exit_status = 77
+
+    def __init__(self, message: str, path: bytes) -> None:
+        super().__init__(message)
+        self.path = path

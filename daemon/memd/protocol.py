@@ -11,12 +11,15 @@ from typing import Literal
 
 import msgspec
 
+from memd.errors import BadRequest
+
 Form = Literal["text", "json"]
 
 Outcome = Literal[
     "linked",  # a link is in place; `changed` says whether this run made it
     "migrated",  # what stood there was merged and set aside, then linked
     "skipped",  # left exactly as it was; `reason` says why
+    "returned",  # unenrolled: a folder of its own again, with a copy of the memory
     "failed",  # something went wrong half-way; `reason` and `remedy`, the next run goes on
 ]
 
@@ -106,7 +109,84 @@ class Stop(Request, frozen=True, kw_only=True, tag="stop"):
     pass
 
 
-AnyRequest = Ping | Status | Diagnose | Enroll | Unenroll | Heal | Where | Reload | Stop
+class Sessions(Request, frozen=True, kw_only=True, tag="sessions"):
+    """Sessions in the ledger, newest activity first. Answered as rendered text."""
+
+    form: Form = "text"
+    color: bool = False
+    width: int = 80
+    harness: str = ""
+    cwd: bytes = b""
+    limit: int = 0
+
+
+class Search(Request, frozen=True, kw_only=True, tag="search"):
+    """The best hits first. Answered as rendered text."""
+
+    query: str
+    form: Form = "text"
+    color: bool = False
+    width: int = 80
+    harness: str = ""
+    cwd: bytes = b""
+    role: str = ""
+    kind: str = ""
+    since: str = ""  # RFC 3339
+    limit: int = 20
+
+
+class Export(Request, frozen=True, kw_only=True, tag="export"):
+    """One page of a session: events with a greater sequence than `after`; an empty text is the end."""
+
+    session: str
+    harness: str = ""
+    form: Literal["jsonl", "markdown"] = "jsonl"
+    after: int = -1
+
+
+class Import(Request, frozen=True, kw_only=True, tag="import"):
+    """Look at every store now; with `wait` answer when all that was visible is in the ledger."""
+
+    wait: bool = False
+    harness: str = ""
+    store: bytes = b""  # a store outside the usual places
+    variables: dict[str, bytes] = {}  # the client's store variables
+
+
+class Forget(Request, frozen=True, kw_only=True, tag="forget"):
+    """Remove for good what all the given conditions select."""
+
+    harness: str = ""
+    session: str = ""
+    project: bytes = b""
+    before: str = ""
+    matching: str = ""
+    dry_run: bool = False
+
+
+class CheckLedger(Request, frozen=True, kw_only=True, tag="check-ledger"):
+    """Derive rows and index from the segments again and compare; with `repair` put right what disagrees."""
+
+    repair: bool = False
+
+
+AnyRequest = (
+    Ping
+    | Status
+    | Diagnose
+    | Enroll
+    | Unenroll
+    | Heal
+    | Where
+    | Reload
+    | Stop
+    | Sessions
+    | Search
+    | Export
+    | Import
+    | Forget
+    | CheckLedger
+)
 
 
 # ------------------------------------------------------------------------------ replies
@@ -175,7 +255,28 @@ class Diagnosis(Reply, frozen=True, kw_only=True, tag="diagnosis"):
     findings: tuple[Finding, ...]
 
 
-AnyReply = Pong | Done | Failure | Healed | Enrolled | Unenrolled | WhereReply | Diagnosis
+class Forgotten(Reply, frozen=True, kw_only=True, tag="forgotten"):
+    """What was (or would be) forgotten. `elsewhere`: events of it that other sessions shared."""
+
+    events: int
+    session_count: int
+    segments: int
+    elsewhere: int
+    sessions: tuple[tuple[str, str], ...] = ()  # (harness, session), at most 1,000
+
+
+class LedgerReport(Reply, frozen=True, kw_only=True, tag="ledger-report"):
+    events: int
+    standings: int
+    segments: int
+    problem_count: int
+    problems: tuple[tuple[str, str, str], ...] = ()  # what, where, sentence
+    repaired: int = 0
+
+
+AnyReply = (
+    Pong | Done | Failure | Healed | Enrolled | Unenrolled | WhereReply | Diagnosis | Forgotten | LedgerReport
+)
 
 
 _requests = msgspec.json.Decoder(AnyRequest)
@@ -183,8 +284,11 @@ _replies = msgspec.json.Decoder(AnyReply)
 
 
 def decode_request(body: bytes) -> AnyRequest:
-    """raises msgspec.DecodeError, which names the field that is wrong"""
-    return _requests.decode(body)
+    """raises BadRequest, which names the field that is wrong"""
+    try:
+        return _requests.decode(body)
+    except (msgspec.DecodeError, RecursionError) as reason:
+        raise BadRequest(f"not a request of protocol version 1: {reason}") from None
 
 
 def decode_reply(body: bytes) -> AnyReply:

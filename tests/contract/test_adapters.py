@@ -25,7 +25,7 @@ from support_records import line as one_line
 NAMES = file_adapters()
 TYPES = {"is_error": bool, "exit_code": int, "loss_count": int}
 SLOW_START = [HealthCheck.too_slow, HealthCheck.filter_too_much, HealthCheck.data_too_large]
-quietly = settings(suppress_health_check=SLOW_START, deadline=None)
+quietly = settings(suppress_health_check=SLOW_START, deadline=None, max_examples=40)
 
 
 def parse(name: str, chunk: bytes, base: int = 0, state: bytes = b"") -> Parsed:

@@ -1,0 +1,106 @@
+"""argparse for people: the command is looked up in a table, and only its own module is imported."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import sys
+from collections.abc import Sequence
+from typing import NoReturn
+
+from memd.errors import MemdError
+
+GROUPS: tuple[tuple[str, tuple[tuple[str, str, str], ...]], ...] = (
+    (
+        "the daemon",
+        (
+            ("up", "daemon", "start memd, or restart one that is older than this package"),
+            ("down", "daemon", "stop memd"),
+            ("status", "status", "what memd does and whether it is well"),
+            ("doctor", "doctor", "check the whole installation, with a remedy for each finding"),
+            ("logs", "logs", "show the daemon's log"),
+            ("reload", "daemon", "re-read the configuration"),
+            ("config", "config", "show the settings in force, with every key explained"),
+            ("service", "service", "run memd from systemd or launchd"),
+        ),
+    ),
+    (
+        "agent-owned memory",
+        (
+            ("enroll", "enroll", "give an agent one memory in all logins"),
+            ("unenroll", "enroll", "turn its links back into folders of their own"),
+            ("heal", "heal", "repair memory links now, or show the plan"),
+            ("where", "where", "say where the memory of a directory is kept"),
+        ),
+    ),
+    (
+        "what agents said",
+        (
+            ("search", "sessions", "search everything every agent said"),
+            ("sessions", "sessions", "list sessions, newest activity first"),
+            ("export", "sessions", "print one session as JSON lines or Markdown"),
+            ("import", "sessions", "look at every store now"),
+            ("forget", "forget", "remove events for good"),
+            ("ledger", "forget", "check the ledger"),
+        ),
+    ),
+)
+
+
+class Parser(argparse.ArgumentParser):
+    """argparse with the exit status of sysexits(3)."""
+
+    def error(self, message: str) -> NoReturn:
+        self.print_usage(sys.stderr)
+        self.exit(64, f"{self.prog}: {message}\n")
+
+
+def module_of(command: str) -> str | None:
+    for _, commands in GROUPS:
+        for name, module, _ in commands:
+            if name == command:
+                return module
+    return None
+
+
+def overview() -> str:
+    lines = ["usage: memctl COMMAND [...]    (memctl COMMAND --help says more)"]
+    for title, commands in GROUPS:
+        lines += ["", f"{title}:"]
+        lines += [f"  {name:<10} {meaning}" for name, _, meaning in commands]
+    return "\n".join(lines) + "\n"
+
+
+def run(words: Sequence[str]) -> int:
+    """Run one command; its exit status. No traceback reaches the user."""
+    if not words or words[0] in ("-h", "--help", "help"):
+        sys.stdout.write(overview())
+        return 0 if words else 64
+    if words[0] in ("-V", "--version"):
+        from memd import __version__
+
+        print(f"memctl {__version__}")
+        return 0
+    module = module_of(words[0])
+    if module is None:
+        sys.stderr.write(f"memctl: there is no command {words[0]!r}\n\n{overview()}")
+        return 64
+    command = importlib.import_module(f"memctl.commands.{module}")
+    parser = Parser(prog="memctl", usage="memctl COMMAND [...]")
+    command.add_parser(parser.add_subparsers(dest="command", required=True, parser_class=Parser))
+    options = parser.parse_args(list(words))
+    try:
+        return int(command.run(options))
+    except MemdError as reason:
+        sys.stdout.flush()
+        sys.stderr.write(f"memctl: {reason}\n{reason.remedy}\n")
+        return reason.exit_status
+    except KeyboardInterrupt:
+        return 130
+    except BrokenPipeError:
+        sys.stderr.close()  # the reader of our output left: nothing more to say
+        return 141
+    except OSError as reason:
+        sys.stderr.write(f"memctl: {reason.strerror or reason}: {reason.filename or 'input or output'}\n")
+        sys.stderr.write("Check the path and its permissions, then try again.\n")
+        return 74

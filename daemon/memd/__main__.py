@@ -1,0 +1,209 @@
+"""Wiring: settings, instance, nurseries, signals. No logic."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import resource
+import signal
+import sys
+from collections.abc import Awaitable, Callable
+
+import structlog
+import trio
+
+import memd
+from memctl import paths
+from memd.errors import MemdError
+from memd.ledger.messages import Rules
+from memd.memory.ownership import Ownership
+from memd.service import logs
+from memd.service.configuration import Configuration
+from memd.service.dispatch import Dispatch
+from memd.service.environments import Environments
+from memd.service.healer import Healer
+from memd.service.instance import Instance
+from memd.service.ledger import Ledger
+from memd.service.notify import ServiceManager
+from memd.service.watcher import Watcher
+
+AGAIN_S = 5.0  # before a part of the daemon that failed with a bug is begun again
+DRAIN_S = 1.0  # for requests that are being answered when the daemon is told to stop
+
+log = structlog.get_logger()
+
+
+def main() -> int:
+    """Run the daemon until it is told to stop; the exit status says why it did not start."""
+    parser = argparse.ArgumentParser(
+        prog="memd", description="One memory, and one line of work, for every coding agent."
+    )
+    parser.add_argument("--version", action="version", version=f"memd {memd.__version__}")
+    parser.add_argument("--detached", action="store_true", help="started in the background by memctl")
+    options = parser.parse_args()
+    try:
+        os.umask(0o077)
+        _allow_many_files()
+        manager = ServiceManager(os.environ)  # type: ignore[arg-type]
+        configuration = Configuration(paths.config_path())
+        log_file = logs.LogFile(
+            paths.log_path(), configuration.current.log, logs.echo_stream(not options.detached)
+        )
+        inherited = manager.inherited_socket()
+        instance = Instance(paths.state_dir(), paths.computed_address(), inherited)
+    except MemdError as reason:
+        print(f"memd: {reason}\n{reason.remedy}", file=sys.stderr)
+        return reason.exit_status
+    except ValueError as reason:
+        print(f"memd: {reason}", file=sys.stderr)
+        return 64
+    recent = logs.RecentErrors()
+    logs.configure(log_file, configuration.current.log.level, recent)
+    origin = "detached" if options.detached else "in the foreground"
+    if inherited is not None:
+        origin = "started by its socket"
+    elif "INVOCATION_ID" in os.environ:
+        origin = "run by the service manager"
+    daemon = Daemon(configuration, instance, manager, log_file, recent, origin)
+    try:
+        trio.run(daemon.run)
+    finally:
+        instance.close()
+        log_file.close()
+    return 0
+
+
+def _allow_many_files() -> None:
+    """Each client and each store is a descriptor; the soft limit is often 1,024."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = 65536 if hard == resource.RLIM_INFINITY else min(65536, hard)
+    if soft < wanted:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+
+
+class Daemon:
+    """The parts and the order in which they start and stop."""
+
+    def __init__(
+        self,
+        configuration: Configuration,
+        instance: Instance,
+        manager: ServiceManager,
+        log_file: logs.LogFile,
+        recent: logs.RecentErrors,
+        origin: str,
+    ) -> None:
+        self._configuration = configuration
+        self._instance = instance
+        self._manager = manager
+        self._log_file = log_file
+        self._recent = recent
+        self._stop = trio.Event()
+        watch = configuration.current.watch
+        self._watcher = Watcher(step_ms=watch.step_ms, poll=watch.mode == "poll")
+        self._healer = Healer(self._ownership(), configuration.current, self._watcher)
+        self._ledger = Ledger(paths.data_dir() + b"/ledger", self._watcher)
+        self._environments = Environments(
+            paths.home_dir(), paths.state_dir() + b"/environments.json", self._follow_stores
+        )
+        self._healer.on_config_homes = self._environments.set_config_homes
+        self._follow_stores()
+        self._dispatch = Dispatch(
+            healer=self._healer,
+            watcher=self._watcher,
+            ledger=self._ledger,
+            environments=self._environments,
+            configuration=configuration,
+            recent=recent,
+            address=instance.address,
+            origin=origin,
+            stop=self._stop.set,
+            reload=self.reload,
+        )
+
+    def _ownership(self) -> Ownership:
+        home = paths.home_dir()
+        named = self._configuration.current.memory.config_homes
+        return Ownership(
+            home=home,
+            data=paths.data_dir(),
+            state=paths.state_dir(),
+            configured=tuple(_below_home(home, name) for name in named),
+        )
+
+    def _follow_stores(self) -> None:
+        current = self._configuration.current
+        home = paths.home_dir()
+        rules = Rules(
+            is_enabled=current.imports.enabled,
+            harnesses=current.imports.harnesses,
+            ignored=tuple(_below_home(home, name) for name in current.imports.ignore_paths),
+            extra_patterns=current.redaction.extra_patterns,
+            allowlist=current.redaction.allowlist,
+        )
+        self._ledger.configure(self._environments.all(), rules)
+
+    async def run(self) -> None:
+        """Serve until told to stop; then stop accepting, let answers finish, stop the rest, in this order."""
+        with trio.open_signal_receiver(signal.SIGTERM, signal.SIGINT, signal.SIGHUP) as signals:
+            listener = trio.SocketListener(trio.socket.from_stdlib_socket(self._instance.listener))
+            async with trio.open_nursery() as background:
+                background.start_soon(self._manager.feed_watchdog)
+                async with trio.open_nursery() as requests:
+                    async with trio.open_nursery() as accepting:
+                        await accepting.start(self._dispatch.server.serve, listener, requests)
+                        for name, part in (
+                            ("watcher", self._watcher.run),
+                            ("healer", self._healer.keep),
+                            ("ledger", self._ledger.run),
+                        ):
+                            background.start_soon(self._keep_running, name, part)
+                        self._manager.tell("READY=1", f"STATUS=serving, {self._configuration.source}")
+                        log.info("daemon.ready", version=memd.__version__, pid=os.getpid())
+                        accepting.start_soon(self._heed, signals)
+                        await self._stop.wait()
+                        accepting.cancel_scope.cancel()
+                    self._manager.tell("STOPPING=1", "STATUS=finishing open requests")
+                    requests.cancel_scope.deadline = trio.current_time() + DRAIN_S
+                background.cancel_scope.cancel()
+        log.info("daemon.stopped")
+
+    async def _heed(self, signals: trio.abc.AsyncIterator[int]) -> None:  # type: ignore[name-defined]
+        async for number in signals:
+            if number == signal.SIGHUP:
+                self.reload()
+            else:
+                self._stop.set()
+
+    async def _keep_running(self, name: str, part: Callable[[], Awaitable[None]]) -> None:
+        """A part that fails with a bug is told in the log and begun again: the rest of the daemon goes on."""
+        while True:
+            try:
+                await part()
+            except Exception as bug:
+                log.error("part.failed", part=name, exc_info=bug)
+            await trio.sleep(AGAIN_S)
+
+    def reload(self) -> None:
+        """Re-read the configuration; a broken one changes nothing but the status."""
+        self._manager.tell_reloading()
+        if self._configuration.read():
+            current = self._configuration.current
+            self._log_file.reconfigure(current.log)
+            logs.configure(self._log_file, current.log.level, self._recent)
+            self._watcher.reconfigure(step_ms=current.watch.step_ms, poll=current.watch.mode == "poll")
+            self._healer.reconfigure(current, self._ownership())
+            self._follow_stores()
+        else:
+            log.warning("config.refused", message=self._configuration.error)
+        self._manager.tell("READY=1", f"STATUS=serving, {self._configuration.source}")
+
+
+def _below_home(home: bytes, name: str) -> bytes:
+    """A path of the configuration: absolute, or beginning with `~/`."""
+    path = os.fsencode(name)
+    return home + path[1:] if path.startswith(b"~/") else path
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,112 @@
+"""How far a source has been read, and whether it is still the same file.
+
+A cursor stands just past a newline. It knows the file by inode and by two windows of the bytes before it:
+the first and the last 4 KiB. An append leaves both as they were; a rewrite in place, a truncation or another
+file under the name does not, and the source is then read from its beginning again, which costs time and
+nothing else, since ids are made of what is said. Harnesses known to rewrite in place are checked over the
+whole prefix.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+
+import msgspec
+
+WINDOW_BYTES = 4096
+HASH_CHUNK_BYTES = 1 << 20
+
+ReadAt = Callable[[int, int], bytes]
+"""`read_at(offset, size)` of a source: fewer bytes only at its end."""
+
+
+class FileCursor(msgspec.Struct, frozen=True, array_like=True):
+    """inode and device; offset of the first byte not dealt with; digests; what the adapter remembers.
+
+    size_seen, mtime_ns  the file when it was last looked at: equal means nothing to do
+    whole                digest of all bytes before `offset`, for sources that are rewritten in place
+    """
+
+    inode: int
+    device: int
+    offset: int
+    head: bytes = b""
+    tail: bytes = b""
+    whole: bytes = b""
+    session: str = ""
+    state: bytes = b""
+    size_seen: int = 0
+    mtime_ns: int = 0
+
+
+class RowCursor(msgspec.Struct, frozen=True, array_like=True):
+    """A database's: its fingerprint, and per query the last `updated` and `id` that were dealt with."""
+
+    fingerprint: bytes = b""
+    places: dict[str, tuple[int, str]] = {}
+    state: bytes = b""
+
+
+_file = msgspec.msgpack.Decoder(FileCursor)
+_rows = msgspec.msgpack.Decoder(RowCursor)
+
+
+def encode(cursor: FileCursor | RowCursor) -> bytes:
+    return msgspec.msgpack.encode(cursor)
+
+
+def file_cursor(stored: bytes) -> FileCursor | None:
+    """None for nothing, and for what another version wrote: reading again is always right."""
+    if not stored:
+        return None
+    try:
+        return _file.decode(stored)
+    except msgspec.DecodeError:
+        return None
+
+
+def row_cursor(stored: bytes) -> RowCursor:
+    if not stored:
+        return RowCursor()
+    try:
+        return _rows.decode(stored)
+    except msgspec.DecodeError:
+        return RowCursor()
+
+
+def windows(read_at: ReadAt, offset: int) -> tuple[bytes, bytes]:
+    """Digests of the first and the last `WINDOW_BYTES` before `offset`."""
+    head = read_at(0, min(WINDOW_BYTES, offset))
+    if offset <= WINDOW_BYTES:
+        return _digest(head), b""
+    size = min(WINDOW_BYTES, offset - WINDOW_BYTES)
+    return _digest(head), _digest(read_at(offset - size, size))
+
+
+def whole(read_at: ReadAt, offset: int) -> bytes:
+    """Digest of everything before `offset`."""
+    digest = hashlib.sha256()
+    at = 0
+    while at < offset:
+        part = read_at(at, min(HASH_CHUNK_BYTES, offset - at))
+        if not part:
+            return b""
+        digest.update(part)
+        at += len(part)
+    return digest.digest()[:16]
+
+
+def continues(
+    cursor: FileCursor, read_at: ReadAt, *, inode: int, device: int, size: int, is_rewritten: bool
+) -> bool:
+    """Whether the file still begins with what was dealt with, as far as that can be told (see above)."""
+    if (inode, device) != (cursor.inode, cursor.device) or size < cursor.offset:
+        return False
+    if is_rewritten:
+        return whole(read_at, cursor.offset) == cursor.whole
+    return windows(read_at, cursor.offset) == (cursor.head, cursor.tail)
+
+
+def _digest(data: bytes) -> bytes:
+    return hashlib.sha256(data).digest()[:16]

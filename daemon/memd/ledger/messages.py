@@ -1,0 +1,154 @@
+"""What the daemon and its worker say to each other over the worker's standard input and output.
+
+Frames: four bytes of length, big-endian, then one MessagePack Struct. Both ends are this package's own
+version; nothing of it is stored.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+
+import msgspec
+
+from memd.harness.model import Environment
+from memd.ledger.store.interface import Batch
+
+HEADER = struct.Struct(">I")
+MAX_FRAME_BYTES = 64 << 20
+
+
+class Rules(msgspec.Struct, frozen=True, kw_only=True):
+    """What is imported and how it is scrubbed.
+
+    is_enabled   false: nothing is
+    harnesses    names; empty means every one
+    ignored      absolute directories (and all below them) whose sessions are not imported
+    """
+
+    is_enabled: bool = True
+    harnesses: tuple[str, ...] = ()
+    ignored: tuple[bytes, ...] = ()
+    extra_patterns: tuple[str, ...] = ()
+    allowlist: tuple[str, ...] = ()
+
+
+class Command(msgspec.Struct, frozen=True, kw_only=True, tag_field="do"):
+    pass
+
+
+class Begin(Command, frozen=True, kw_only=True, tag="begin"):
+    """First of all: where to look, what to leave out, and where every source was left."""
+
+    environments: tuple[Environment, ...]
+    rules: Rules
+    cursors: dict[bytes, bytes]
+    scratch: bytes  # a private folder for copies of databases
+
+
+class Follow(Command, frozen=True, kw_only=True, tag="follow"):
+    """Other environments or rules from now on."""
+
+    environments: tuple[Environment, ...]
+    rules: Rules
+
+
+class Look(Command, frozen=True, kw_only=True, tag="look"):
+    """Something changed at these paths (files, or folders to be listed again); all: look at everything."""
+
+    paths: tuple[bytes, ...] = ()
+    all: bool = False
+
+
+class Extra(Command, frozen=True, kw_only=True, tag="extra"):
+    """Import a store outside the usual places, once."""
+
+    harness: str
+    folder: bytes
+
+
+class Flush(Command, frozen=True, kw_only=True, tag="flush"):
+    """Answer `Flushed` when everything that was visible at this moment has been acknowledged."""
+
+    token: int
+
+
+class Acknowledge(Command, frozen=True, kw_only=True, tag="acknowledge"):
+    """The batch of this number is durable."""
+
+    number: int
+
+
+AnyCommand = Begin | Follow | Look | Extra | Flush | Acknowledge
+
+
+class News(msgspec.Struct, frozen=True, kw_only=True, tag_field="is"):
+    pass
+
+
+class Read(News, frozen=True, kw_only=True, tag="read"):
+    """A batch for the store. `is_live`: somebody waits for it; it goes before back-fill."""
+
+    number: int
+    batch: Batch
+    is_live: bool = False
+
+
+class Folders(News, frozen=True, kw_only=True, tag="folders"):
+    """The real folders whose direct children are sources or may hold them: what to watch."""
+
+    folders: tuple[bytes, ...]
+
+
+class Progress(News, frozen=True, kw_only=True, tag="progress"):
+    """How far the import is. Bytes of sources that are known and not yet dealt with are `left_bytes`."""
+
+    sources: int
+    total_bytes: int
+    left_sources: int
+    left_bytes: int
+    unreadable: tuple[tuple[bytes, str], ...] = ()
+    cut_stores: tuple[bytes, ...] = ()
+
+
+class Flushed(News, frozen=True, kw_only=True, tag="flushed"):
+    token: int
+
+
+AnyNews = Read | Folders | Progress | Flushed
+
+_commands = msgspec.msgpack.Decoder(AnyCommand)
+_news = msgspec.msgpack.Decoder(AnyNews)
+
+
+def pack(message: AnyCommand | AnyNews) -> bytes:
+    body = msgspec.msgpack.encode(message)
+    return HEADER.pack(len(body)) + body
+
+
+class Frames:
+    """Cuts a stream of bytes back into frames."""
+
+    def __init__(self) -> None:
+        self._held = bytearray()
+
+    def feed(self, data: bytes) -> Iterator[bytes]:
+        """The frames completed by these bytes; raises ValueError when the stream is out of step."""
+        self._held += data
+        while len(self._held) >= HEADER.size:
+            (length,) = HEADER.unpack_from(self._held)
+            if length > MAX_FRAME_BYTES:
+                raise ValueError(f"a frame of {length} bytes")
+            end = HEADER.size + length
+            if len(self._held) < end:
+                return
+            yield bytes(self._held[HEADER.size : end])
+            del self._held[:end]
+
+
+def command(frame: bytes) -> AnyCommand:
+    return _commands.decode(frame)
+
+
+def news(frame: bytes) -> AnyNews:
+    return _news.decode(frame)

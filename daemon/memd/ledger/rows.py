@@ -1,0 +1,107 @@
+"""Reads the sources that are no record files: SQLite databases, and sessions in many small documents.
+
+Rows that a harness updates in place come again when they have changed; ids make that harmless. What was never
+completed is read when the store has rested for `REST_MS`.
+"""
+
+from __future__ import annotations
+
+import itertools
+
+import apsw
+import msgspec
+
+from memd.harness.model import Adapter, Parsed, Query
+from memd.ledger import documents, snapshot
+from memd.ledger.cursor import RowCursor
+from memd.ledger.reading import Unreadable
+from memd.ledger.sources import Source
+
+ROWS = 2000  # of one query in one round
+BYTES = 4 << 20
+REST_MS = 15 * 60 * 1000
+DOCUMENT_ROWS = 500
+
+
+class RowsRead(msgspec.Struct):
+    parsed: Parsed
+    cursor: RowCursor
+    is_more: bool
+
+
+def read_database(
+    adapter: Adapter, source: Source, known: RowCursor, scratch: bytes, now_ms: int
+) -> RowsRead:
+    """What is new in a database since `known`; raises Unreadable."""
+    result = snapshot.read_snapshot(
+        source.path, scratch, lambda connection: _round(connection, adapter, known, now_ms)
+    )
+    if isinstance(result, snapshot.Unreadable):
+        raise Unreadable(result.sentence)
+    return result
+
+
+def _round(connection: apsw.Connection, adapter: Adapter, known: RowCursor, now_ms: int) -> RowsRead:
+    """One pass over all queries of an adapter, each from where it was left."""
+    assert adapter.parse_rows is not None
+    places, state = dict(known.places), known.state
+    parts: list[Parsed] = []
+    is_more = False
+    for query in adapter.queries:
+        updated, row_id = places.get(query.name, (0, ""))
+        start, start_id = _start(query, updated, row_id, now_ms)
+        found, was_cut = snapshot.fetch(
+            connection,
+            query,
+            updated=start,
+            row_id=start_id,
+            limit=ROWS,
+            until=now_ms - REST_MS,
+            max_bytes=BYTES,
+        )
+        if not found:
+            continue
+        parsed = adapter.parse_rows(query.name, found, state)
+        parts.append(parsed)
+        state = parsed.state
+        if parsed.consumed:
+            last = found[parsed.consumed - 1]
+            place = (_whole(last[0]), str(last[1]))
+            is_more = is_more or ((was_cut or len(found) == ROWS) and place > (updated, row_id))
+            places[query.name] = max(place, (updated, row_id))
+    return RowsRead(_joined(parts), RowCursor(places=places, state=state), is_more)
+
+
+def _start(query: Query, updated: int, row_id: str, now_ms: int) -> tuple[int, str]:
+    """Where a round begins: some way before the cursor where rows are stamped before they are committed."""
+    if not query.overlap_ms or not updated:
+        return updated, row_id
+    return max(0, min(updated, now_ms) - query.overlap_ms), ""
+
+
+def read_documents(adapter: Adapter, source: Source) -> Parsed:
+    """All of a session in many files."""
+    assert adapter.gather is not None
+    assert adapter.parse_rows is not None
+    name = adapter.queries[0].name
+    found = documents.rows(adapter.gather, source.store.root, source.rel)
+    parts: list[Parsed] = []
+    state = b""
+    while chunk := list(itertools.islice(found, DOCUMENT_ROWS)):
+        parts.append(adapter.parse_rows(name, chunk, state))
+        state = parts[-1].state
+    return _joined(parts)
+
+
+def _joined(parts: list[Parsed]) -> Parsed:
+    return Parsed(
+        events=[event for part in parts for event in part.events],
+        links=[link for part in parts for link in part.links],
+        turns=[turn for part in parts for turn in part.turns],
+        losses=[loss for part in parts for loss in part.losses],
+        sessions=[session for part in parts for session in part.sessions],
+    )
+
+
+def _whole(value: object) -> int:
+    return value if isinstance(value, int) else 0

@@ -1,0 +1,196 @@
+"""Finds the sources of sessions in harness stores. With `reading`, the only reader of what harnesses write.
+
+Nothing here follows a link, opens anything but a folder, or writes. A walk is bounded; what it found says
+where files are and how they looked, never what is in them.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+import functools
+import os
+import re
+from collections.abc import Iterator, Sequence
+
+import msgspec
+
+from memd.harness.model import Adapter, Environment, Store
+
+MAX_FILES = 50_000  # of one store; more is said, not searched
+MAX_DEPTH = 12
+
+
+class Source(msgspec.Struct, frozen=True, gc=False):
+    """One file that may hold a session, as it looked when it was found."""
+
+    harness: str
+    path: bytes
+    rel: bytes  # below the store's root
+    store: Store
+    inode: int
+    device: int
+    size: int
+    mtime_ns: int
+
+
+class Walk(msgspec.Struct):
+    """What one walk of a store saw: sources, and the real folders in which more may appear."""
+
+    sources: list[Source]
+    folders: list[bytes]
+    is_cut: bool = False  # there are more than MAX_FILES
+
+
+def stores(adapters: Sequence[Adapter], environments: Sequence[Environment]) -> list[tuple[Adapter, Store]]:
+    """Every store of every adapter, each real root once per adapter and flavor."""
+    found: dict[tuple[str, bytes, str, tuple[str, ...]], tuple[Adapter, Store]] = {}
+    for adapter in adapters:
+        for environment in environments:
+            for store in adapter.stores(environment):
+                real = msgspec.structs.replace(store, root=os.path.realpath(store.root))
+                found.setdefault((adapter.name, real.root, real.flavor, real.patterns), (adapter, real))
+    return list(found.values())
+
+
+def stores_in(adapter: Adapter, folder: bytes) -> list[tuple[Adapter, Store]]:
+    """The adapter's kinds of store, looked for in a folder that a person named.
+
+    The folder may be a store's root itself, or the home, config home or data folder that holds it.
+    """
+    real = os.path.realpath(folder)
+    usual = adapter.stores(Environment(home=b"/memd-home", config_homes=(b"/memd-home/.config-home",)))
+    found: dict[tuple[bytes, str], Store] = {}
+    for store in usual:
+        tail = store.root.split(b"/")[2:]  # what comes below the home
+        for start in range(len(tail) + 1):
+            root = b"/".join([real, *tail[start:]])
+            if os.path.isdir(root):
+                found.setdefault((root, store.flavor), msgspec.structs.replace(store, root=root))
+                break
+    return [(adapter, store) for store in found.values()]
+
+
+def walk(adapter: Adapter, store: Store, below: bytes = b"", limit: int = MAX_FILES) -> Walk:
+    """Every file of a store (or of one folder in it) that matches its patterns, newest first."""
+    seen = Walk([], [])
+    folder = below or store.root
+    rel = folder[len(store.root) + 1 :]
+    states = _starting(store)
+    for part in rel.split(b"/") if rel else ():
+        states = _enter(states, os.fsdecode(part))
+    if states and (not below or os.path.realpath(below) == below):
+        depth = rel.count(b"/") + 1 if rel else 0
+        _descend(adapter.name, store, folder, rel, states, seen, limit, depth)
+    seen.sources.sort(key=lambda source: -source.mtime_ns)
+    return seen
+
+
+def look(adapter: Adapter, store: Store, path: bytes) -> Source | None:
+    """One path, if it is a source of that store now."""
+    prefix = store.root + b"/"
+    if not path.startswith(prefix):
+        return None
+    if store.database:  # a write shows in the log first
+        path = path.removesuffix(b"-wal").removesuffix(b"-shm")
+    rel = path[len(prefix) :]
+    states = _starting(store)
+    parts = rel.split(b"/")
+    for part in parts[:-1]:
+        states = _enter(states, os.fsdecode(part))
+    if not _is_match(states, os.fsdecode(parts[-1])):
+        return None
+    try:
+        facts = os.stat(path, follow_symlinks=False)
+    except OSError:
+        return None
+    if facts.st_mode & 0o170000 != 0o100000 or os.path.realpath(path) != path:
+        return None
+    return _source(adapter.name, store, path, rel, facts)
+
+
+# ---------------------------------------------------------------------------- inside
+
+States = Sequence[tuple[tuple[str, ...], int]]
+
+
+def _starting(store: Store) -> list[tuple[tuple[str, ...], int]]:
+    return _closure([(tuple(pattern.split("/")), 0) for pattern in store.patterns])
+
+
+def _descend(
+    harness: str, store: Store, folder: bytes, rel: bytes, states: States, seen: Walk, limit: int, depth: int
+) -> None:
+    try:
+        entries = list(os.scandir(folder))
+    except OSError:
+        return
+    seen.folders.append(folder)
+    for entry in entries:
+        name = os.fsdecode(entry.name)
+        below = rel + b"/" + entry.name if rel else entry.name
+        try:
+            if entry.is_dir(follow_symlinks=False):
+                inner = _enter(states, name)
+                if inner and depth < MAX_DEPTH:
+                    _descend(harness, store, entry.path, below, inner, seen, limit, depth + 1)
+                continue
+            if not _is_match(states, name) or not entry.is_file(follow_symlinks=False):
+                continue
+            facts = entry.stat(follow_symlinks=False)
+        except OSError:
+            continue  # gone between the listing and the look
+        if len(seen.sources) >= limit:
+            seen.is_cut = True
+            return
+        seen.sources.append(_source(harness, store, entry.path, below, facts))
+
+
+def _source(harness: str, store: Store, path: bytes, rel: bytes, facts: os.stat_result) -> Source:
+    size, mtime_ns = facts.st_size, facts.st_mtime_ns
+    if store.database:
+        try:
+            log = os.stat(path + b"-wal", follow_symlinks=False)
+            size, mtime_ns = size + log.st_size, max(mtime_ns, log.st_mtime_ns)
+        except OSError:
+            pass  # no log: all is in the database
+    return Source(harness, path, rel, store, facts.st_ino, facts.st_dev, size, mtime_ns)
+
+
+def _closure(states: States) -> list[tuple[tuple[str, ...], int]]:
+    """The states that hold here: `**` may also stand for nothing."""
+    found: dict[tuple[tuple[str, ...], int], None] = {}
+    for pattern, at in states:
+        while True:
+            found[pattern, at] = None
+            if at < len(pattern) and pattern[at] == "**":
+                at += 1
+            else:
+                break
+    return list(found)
+
+
+def _enter(states: States, name: str) -> list[tuple[tuple[str, ...], int]]:
+    """The states below a folder of that name."""
+    return _closure(list(_entered(states, name)))
+
+
+def _entered(states: States, name: str) -> Iterator[tuple[tuple[str, ...], int]]:
+    for pattern, at in states:
+        if at >= len(pattern) - 1 and pattern[at:] != ("**",):
+            continue
+        if pattern[at] == "**":
+            yield pattern, at
+        elif _matcher(pattern[at]).fullmatch(name):
+            yield pattern, at + 1
+
+
+def _is_match(states: States, name: str) -> bool:
+    return any(
+        at == len(pattern) - 1 and (pattern[at] == "**" or _matcher(pattern[at]).fullmatch(name) is not None)
+        for pattern, at in states
+    )
+
+
+@functools.cache
+def _matcher(part: str) -> re.Pattern[str]:
+    return re.compile(fnmatch.translate(part))

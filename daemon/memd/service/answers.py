@@ -1,0 +1,119 @@
+"""The ledger's answers to the socket's questions: each turns a request into what is sent back."""
+
+from __future__ import annotations
+
+import os
+from functools import partial
+
+from memd import protocol
+from memd.errors import NotFound, UsageError
+from memd.harness.registry import canonical, resolve
+from memd.ledger.store.interface import Filter, Forgetting, Hit, Selection, SessionRow, StoredEvent
+from memd.ledger.store.sqlite import SqliteReader
+from memd.service import ledger_view as view
+from memd.service.ledger import Ledger
+
+PAGE_EVENTS = 400  # of an export; a page is at most about 25 MiB
+MAX_HITS = 1000
+
+
+async def sessions(ledger: Ledger, request: protocol.Sessions) -> str:
+    where = Filter(harness=_harness(request.harness), cwd=os.fsdecode(request.cwd))
+    rows: list[SessionRow] = await ledger.ask(lambda reader: reader.sessions(where, request.limit))
+    if request.form == "json":
+        return view.sessions_json(rows)
+    return view.sessions_text(rows, color=request.color, width=request.width)
+
+
+async def search(ledger: Ledger, request: protocol.Search) -> str:
+    where = Filter(
+        harness=_harness(request.harness),
+        cwd=os.fsdecode(request.cwd),
+        role=request.role,
+        kind=request.kind,
+        since=request.since,
+    )
+    limit = max(1, min(request.limit, MAX_HITS))
+    hits: list[Hit] = await ledger.ask(partial(_search, request.query, where, limit))
+    if request.form == "json":
+        return view.hits_json(hits)
+    return view.hits_text(hits, color=request.color, width=request.width)
+
+
+def _search(query: str, where: Filter, limit: int, reader: SqliteReader) -> list[Hit]:
+    return reader.search(query, where, limit, view.MARKS)
+
+
+async def export(ledger: Ledger, request: protocol.Export) -> str:
+    """The highest sequence of the page, a newline, and the page; nothing after the newline is the end."""
+    harness = _harness(request.harness)
+    found = await ledger.ask(lambda reader: reader.find(request.session, harness))
+    if not found:
+        raise NotFound(
+            f"no session {request.session!r} in the ledger",
+            remedy="`memctl sessions` lists them; `memctl import --wait` reads what is new.",
+        )
+    if len(found) > 1:
+        names = ", ".join(row.harness for row in found)
+        raise UsageError(
+            f"several harnesses have a session {request.session!r}: {names}", remedy="Add --harness."
+        )
+    page = await ledger.ask(partial(_page, found[0].harness, request.session, request.after))
+    if not page:
+        return f"{request.after}\n"
+    render = view.event_markdown if request.form == "markdown" else view.event_lines
+    return f"{page[-1].sequence}\n{render(page)}"
+
+
+def _page(harness: str, session: str, after: int, reader: SqliteReader) -> list[StoredEvent]:
+    page: list[StoredEvent] = []
+    for event in reader.export(harness, session):
+        if event.sequence > after:
+            page.append(event)
+        if len(page) == PAGE_EVENTS:
+            break
+    return page
+
+
+async def import_now(ledger: Ledger, request: protocol.Import) -> protocol.Done:
+    if request.store:
+        adapter = resolve(request.harness)
+        await ledger.add_store(adapter.name, request.store)
+    await ledger.import_now(wait=request.wait)
+    return protocol.Done(message="everything visible is in the ledger" if request.wait else "looking")
+
+
+async def forget(ledger: Ledger, request: protocol.Forget) -> protocol.Forgotten:
+    selection = Selection(
+        harness=_harness(request.harness),
+        session=request.session,
+        project=os.fsdecode(request.project),
+        before=request.before,
+        matching=request.matching,
+    )
+    gone: Forgetting = await ledger.forget(selection, dry_run=request.dry_run)
+    return protocol.Forgotten(
+        events=gone.events,
+        session_count=gone.session_count,
+        segments=gone.segments,
+        elsewhere=gone.elsewhere,
+        sessions=tuple(gone.sessions),
+    )
+
+
+async def check(ledger: Ledger, request: protocol.CheckLedger) -> protocol.LedgerReport:
+    report = await ledger.check()
+    repaired = await ledger.repair() if request.repair and report.problem_count else 0
+    return protocol.LedgerReport(
+        events=report.events,
+        standings=report.standings,
+        segments=report.segments,
+        problem_count=report.problem_count,
+        problems=tuple((problem.what, problem.where, problem.sentence) for problem in report.problems),
+        repaired=repaired,
+    )
+
+
+def _harness(word: str) -> str:
+    """The harness that a word names; empty stays empty. raises UsageError"""
+    return (canonical(word) or resolve(word).name) if word else ""

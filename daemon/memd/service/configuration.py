@@ -1,0 +1,38 @@
+"""The settings in force: read at start and on request; a broken file keeps the last good ones running."""
+
+from __future__ import annotations
+
+from memctl.paths import shown
+from memd import settings
+from memd.errors import ConfigError
+
+
+class Configuration:
+    """`current` always holds; `error` says what is wrong with the file on disk, if anything."""
+
+    def __init__(self, path: bytes) -> None:
+        self.path = path
+        self.current = settings.Settings()
+        self.error = ""
+        self.source = ""
+        self.read()
+
+    def read(self) -> bool:
+        """Look at the file again; whether the settings in force are what it says."""
+        try:
+            with open(self.path, "rb") as file:
+                text = file.read()
+        except FileNotFoundError:
+            self.current, self.error = settings.Settings(), ""
+            self.source = f"{shown(self.path)} (absent: defaults)"
+            return True
+        except OSError as reason:
+            self.error = f"{shown(self.path)}: cannot be read: {reason.strerror or reason}"
+            return False
+        self.source = shown(self.path)
+        try:
+            self.current, self.error = settings.parse(text, shown(self.path)), ""
+        except ConfigError as reason:
+            self.error = str(reason)
+            return False
+        return True

@@ -1,0 +1,61 @@
+"""Which environments' stores are followed: this home's, and those that clients named with their variables.
+
+A client with `CODEX_HOME` or `XDG_DATA_HOME` set keeps its sessions elsewhere; once seen, that place is
+followed from then on, also after a restart. The daemon's own variables never decide.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Mapping
+
+import msgspec
+
+from memd import disk
+from memd.errors import DiskError
+from memd.harness.model import Environment
+
+MAX_SEEN = 64
+MAX_FILE_BYTES = 1 << 20
+
+
+class Environments:
+    """`all` gives what the importer follows; `see` adds to it, durably."""
+
+    def __init__(self, home: bytes, path: bytes, on_change: Callable[[], None]) -> None:
+        self._home = home
+        self._path = path
+        self._on_change = on_change
+        self._config_homes: tuple[bytes, ...] = ()
+        self._seen: list[dict[str, bytes]] = _load(path)
+
+    def see(self, variables: Mapping[str, bytes]) -> None:
+        """A client's store variables; relative values mean nothing and are left out."""
+        chosen = {name: value for name, value in sorted(variables.items()) if value.startswith(b"/")}
+        if not chosen or chosen in self._seen:
+            return
+        self._seen = [*self._seen[1 - MAX_SEEN :], chosen]
+        try:
+            disk.replace_file(self._path, msgspec.json.encode(self._seen))
+        except DiskError:
+            pass  # still followed while this daemon lives; the next client says it again
+        self._on_change()
+
+    def set_config_homes(self, config_homes: Iterable[bytes]) -> None:
+        """Claude Code's logins, as healing knows them."""
+        fresh = tuple(sorted({os.path.realpath(path) for path in config_homes}))
+        if fresh != self._config_homes:
+            self._config_homes = fresh
+            self._on_change()
+
+    def all(self) -> tuple[Environment, ...]:
+        usual = Environment(home=self._home, config_homes=self._config_homes)
+        return (usual, *(Environment(home=self._home, variables=seen) for seen in self._seen))
+
+
+def _load(path: bytes) -> list[dict[str, bytes]]:
+    try:
+        text = disk.read_file(path, MAX_FILE_BYTES)
+        return msgspec.json.decode(text, type=list[dict[str, bytes]]) if text else []
+    except (DiskError, msgspec.DecodeError):
+        return []

@@ -1,0 +1,129 @@
+"""Keeps the memory links right: at start, at every hint, and by looking again every few seconds.
+
+All work on memory folders runs one at a time in a thread, whoever asks for it. Hints that arrive while it
+runs are answered by one more look after it; so a burst costs two looks, not one each.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import TypeVar
+
+import structlog
+import trio
+
+from memd.errors import MemdError
+from memd.memory.ownership import Ownership
+from memd.protocol import Entry
+from memd.service.watcher import Change, Interest, Watcher
+from memd.settings import Settings
+
+T = TypeVar("T")
+
+log = structlog.get_logger()
+
+
+class Healer:
+    """The one that runs `Ownership`; everything else goes through `run`."""
+
+    def __init__(self, ownership: Ownership, settings: Settings, watcher: Watcher) -> None:
+        self._ownership = ownership
+        self._settings = settings
+        self._one_at_a_time = trio.CapacityLimiter(1)
+        self._hint = trio.Event()
+        self._seen: dict[bytes, None] = {}
+        self.on_config_homes: Callable[[list[bytes]], None] = lambda _: None
+        self.trouble = ""
+        self.looks = 0
+        self.last_look_at = 0.0
+        self._watcher = watcher
+        self._interest = Interest(self._notice, lambda _: self.hint())
+        watcher.add(self._interest)
+
+    def hint(self) -> None:
+        self._hint.set()
+
+    def _notice(self, changes: list[Change]) -> None:
+        if any(came_or_went for came_or_went, _ in changes):
+            self.hint()
+
+    def see(self, config_dir: bytes) -> None:
+        """A client uses this config home: it is looked after from now on."""
+        if config_dir.startswith(b"/") and config_dir not in self._seen:
+            self._seen[config_dir] = None
+            self.hint()
+
+    def reconfigure(self, settings: Settings, ownership: Ownership) -> None:
+        self._settings = settings
+        self._ownership = ownership
+        self.hint()
+
+    async def run(self, work: Callable[[Ownership], T]) -> T:
+        """The result of `work` on the ownership, in a thread, after whatever runs now.
+
+        A shutdown does not wait for it: any step of a merge may be the last, and the next start goes on.
+        """
+        return await trio.to_thread.run_sync(
+            work, self._ownership, limiter=self._one_at_a_time, abandon_on_cancel=True
+        )
+
+    async def keep(self) -> None:
+        """Recover what a crash left, then heal for ever."""
+        await self._attempt(lambda owner: owner.recover(now_ms=now_ms()))
+        while True:
+            await self._look()
+            with trio.move_on_after(self._settings.memory.rescan_s):
+                await self._hint.wait()
+
+    async def _look(self) -> None:
+        self._hint = trio.Event()
+        seen = tuple(self._seen)
+        await self._attempt(lambda owner: self._heal(owner, seen))
+        self.looks += 1
+        self.last_look_at = trio.current_time()
+        logins = await self._attempt(lambda owner: [home.path for home in owner.config_homes()])
+        if logins is not None:
+            self.on_config_homes(logins)
+        points = await self._attempt(lambda owner: owner.watch_points())
+        if points is not None:
+            self._watcher.follow(self._interest, points)
+
+    def _heal(self, owner: Ownership, seen: tuple[bytes, ...]) -> tuple[Entry, ...]:
+        owner.config_homes(seen)
+        if not self._settings.memory.heal:
+            return ()
+        return owner.heal(now_ms=now_ms())
+
+    async def _attempt(self, work: Callable[[Ownership], T]) -> T | None:
+        """One piece of background work; a failure is told in log and status, and tried again later."""
+        try:
+            result = await self.run(work)
+        except (MemdError, OSError) as reason:
+            self._fail(str(reason))
+            return None
+        except Exception as bug:  # noqa: BLE001  a bug on one folder must not end healing for all others
+            self._fail(f"bug: {type(bug).__name__}", bug)
+            return None
+        self.trouble = ""
+        if isinstance(result, tuple):
+            for entry in result:
+                if isinstance(entry, Entry) and entry.changed:
+                    log.info(
+                        "entry.healed",
+                        outcome=entry.outcome,
+                        added=entry.added,
+                        replaced=entry.replaced,
+                        superseded=entry.superseded,
+                        left_behind=len(entry.left_behind),
+                    )
+        return result
+
+    def _fail(self, reason: str, bug: Exception | None = None) -> None:
+        if reason != self.trouble:
+            log.error("heal.failed", reason=reason, exc_info=bug)
+        self.trouble = reason
+
+
+def now_ms() -> int:
+    return time.time_ns() // 1_000_000

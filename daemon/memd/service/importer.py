@@ -1,0 +1,198 @@
+"""The supervisor of the worker, and the way of its batches into the ledger.
+
+The worker is started, fed with hints, watched, and started again when it dies, from where the ledger's
+cursors stand. Its batches go in one at a time, in the order in which they came, through the writer's lane, so
+that commands overtake them. A batch that the disk refuses is tried again until it goes in: nothing that was
+read is dropped.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
+
+import structlog
+import trio
+
+from memd.errors import MemdError
+from memd.harness.model import Environment
+from memd.ledger import messages
+from memd.ledger.messages import Rules
+from memd.ledger.store.interface import Appended, Batch, Writer
+from memd.service.lane import BULK, LIVE, Lane
+
+RESTART_S = (0.1, 0.5, 2.0, 5.0)  # pauses before the worker is started again; the last one repeats
+STEADY_S = 60.0  # a worker that lived this long starts the pauses over
+RETRY_S = 2.0  # before a batch that the disk refused is tried again
+MAX_HINTS = 2000  # paths that wait; more of them mean: look at everything
+
+log = structlog.get_logger()
+
+
+class Importer:
+    """Runs one worker for ever; everybody else sees hints go in and progress come out."""
+
+    def __init__(
+        self,
+        writer: Writer,
+        lane: Lane,
+        *,
+        cursors: Callable[[], Mapping[bytes, bytes]],
+        scratch: bytes,
+        on_folders: Callable[[tuple[bytes, ...]], None],
+        environments: tuple[Environment, ...] = (),
+        rules: Rules | None = None,
+    ) -> None:
+        self._writer = writer
+        self._lane = lane
+        self._cursors = cursors
+        self._scratch = scratch
+        self._on_folders = on_folders
+        self._environments = environments
+        self._rules = rules or Rules()
+        self._commands: deque[messages.AnyCommand] = deque()
+        self._hints: set[bytes] = set()
+        self._has_words = trio.Event()
+        self._flushes: dict[int, trio.Event] = {}
+        self._extras: list[messages.Extra] = []
+        self._token = 0
+        self.progress = messages.Progress(sources=0, total_bytes=0, left_sources=0, left_bytes=0)
+        self.state = "starting"
+        self.trouble = ""
+        self.restarts = 0
+        self.pid = 0
+
+    # ----------------------------------------------------------------------- from others
+
+    def look(self, paths: Iterable[bytes] = (), *, everything: bool = False) -> None:
+        """A hint; hints that wait are told together."""
+        self._hints.update(paths)
+        if everything or len(self._hints) > MAX_HINTS:
+            self._hints.clear()
+            self._commands.append(messages.Look(all=True))
+        self._has_words.set()
+
+    def follow(self, environments: tuple[Environment, ...], rules: Rules) -> None:
+        if (environments, rules) == (self._environments, self._rules):
+            return
+        self._environments, self._rules = environments, rules
+        self._command(messages.Follow(environments=environments, rules=rules))
+
+    def add_store(self, harness: str, folder: bytes) -> None:
+        """Import a store outside the usual places; remembered while the daemon lives."""
+        extra = messages.Extra(harness=harness, folder=folder)
+        self._extras.append(extra)
+        self._command(extra)
+
+    async def flush(self) -> None:
+        """Return when everything visible now is in the ledger."""
+        self._token += 1
+        token, done = self._token, trio.Event()
+        self._flushes[token] = done
+        self._command(messages.Flush(token=token))
+        try:
+            await done.wait()
+        finally:
+            self._flushes.pop(token, None)
+
+    def _command(self, command: messages.AnyCommand) -> None:
+        self._commands.append(command)
+        self._has_words.set()
+
+    # --------------------------------------------------------------------------- running
+
+    async def run(self) -> None:
+        tries = 0
+        while True:
+            began = trio.current_time()
+            await self._one_worker()
+            self.pid = 0
+            self.state = "restarting"
+            self.restarts += 1
+            tries = 0 if trio.current_time() - began > STEADY_S else tries + 1
+            log.warning("worker.ended", restarts=self.restarts)
+            await trio.sleep(RESTART_S[min(tries, len(RESTART_S) - 1)])
+
+    async def _one_worker(self) -> None:
+        """From the start of a worker process to its end."""
+        process = await trio.lowlevel.open_process(
+            [sys.executable, "-P", "-m", "memd.ledger.worker"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            cwd="/",
+        )
+        assert process.stdin is not None
+        assert process.stdout is not None
+        self.pid = process.pid
+        try:
+            known = dict(await trio.to_thread.run_sync(self._cursors))
+            self._commands.clear()  # what was meant for an earlier worker: the rest is told anew
+            begin = messages.Begin(
+                environments=self._environments, rules=self._rules, cursors=known, scratch=self._scratch
+            )
+            await process.stdin.send_all(messages.pack(begin))
+            for extra in self._extras:
+                await process.stdin.send_all(messages.pack(extra))
+            for token in self._flushes:
+                await process.stdin.send_all(messages.pack(messages.Flush(token=token)))
+            self.state = "running"
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(self._speak, process.stdin)
+                await self._listen(process.stdout)
+                nursery.cancel_scope.cancel()
+        except trio.BrokenResourceError:
+            pass  # it died while it was spoken to
+        finally:
+            with trio.CancelScope(shield=True, deadline=trio.current_time() + 1):
+                process.kill()
+                await process.wait()
+
+    async def _speak(self, stdin: trio.abc.SendStream) -> None:
+        while True:
+            await self._has_words.wait()
+            self._has_words = trio.Event()
+            while self._commands:
+                await stdin.send_all(messages.pack(self._commands.popleft()))
+            if self._hints:
+                paths = tuple(self._hints)
+                self._hints.clear()
+                await stdin.send_all(messages.pack(messages.Look(paths=paths)))
+
+    async def _listen(self, stdout: trio.abc.ReceiveStream) -> None:
+        frames = messages.Frames()
+        while data := await stdout.receive_some(1 << 20):
+            for frame in frames.feed(bytes(data)):
+                await self._heed(messages.news(frame))
+
+    async def _heed(self, news: messages.AnyNews) -> None:
+        match news:
+            case messages.Read(number=number, batch=batch, is_live=is_live):
+                await self._put_in(batch, LIVE if is_live else BULK)
+                self._command(messages.Acknowledge(number=number))
+            case messages.Folders(folders=folders):
+                self._on_folders(folders)
+            case messages.Progress():
+                self.progress = news
+            case messages.Flushed(token=token):
+                done = self._flushes.get(token)
+                if done is not None:
+                    done.set()
+
+    async def _put_in(self, batch: Batch, priority: int) -> None:
+        while True:
+            try:
+                appended: Appended = await self._lane.run(partial(self._writer.append, batch), priority)
+            except MemdError as reason:
+                if str(reason) != self.trouble:
+                    log.error("import.refused", reason=str(reason), harness=batch.harness)
+                self.trouble = str(reason)
+                await trio.sleep(RETRY_S)
+                continue
+            self.trouble = ""
+            if appended.stored:
+                log.debug("import.done", harness=batch.harness, events=appended.stored)
+            return

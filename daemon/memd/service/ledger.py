@@ -1,0 +1,238 @@
+"""The ledger as the rest of the daemon uses it: questions, orders, and the import that never stops.
+
+Questions run in threads on reading connections of their own, a bounded number at a time, and are called off
+when the asker goes away or takes too long. Orders go through the writer's lane. The database is opened in the
+background at start: a large recovery delays nobody but those who ask the ledger.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
+from typing import TypeVar
+
+import msgspec
+import structlog
+import trio
+
+from memctl.paths import shown
+from memd.errors import MemdError, TryAgain
+from memd.harness.model import Environment
+from memd.ledger.messages import Rules
+from memd.ledger.store.interface import Forgetting, Report, Selection, Stats
+from memd.ledger.store.sqlite import SqliteReader, SqliteWriter
+from memd.service.importer import Importer
+from memd.service.lane import BULK, Lane
+from memd.service.watcher import Change, Interest, Watcher
+
+T = TypeVar("T")
+
+READERS = 4
+QUESTION_S = 20.0
+TIDY_S = 2.0  # between two steps of housekeeping when there is nothing to do
+
+log = structlog.get_logger()
+
+
+class LedgerState(msgspec.Struct, frozen=True, kw_only=True):
+    """The ledger's part of `memctl status --json`. `left_*`: known and not yet read."""
+
+    state: str  # opening, running, restarting, closed
+    trouble: str = ""
+    events: int = 0
+    sessions: int = 0
+    losses: int = 0
+    bytes: int = 0
+    left_sources: int = 0
+    left_bytes: int = 0
+    unreadable: tuple[tuple[str, str], ...] = ()
+    worker_restarts: int = 0
+
+
+class Ledger:
+    """Opens in `run`; until then whoever asks waits."""
+
+    def __init__(self, root: bytes, watcher: Watcher) -> None:
+        self._root = root
+        self._watcher = watcher
+        self._interest = Interest(self._notice, self._look_at)
+        watcher.add(self._interest)
+        self._lane = Lane()
+        self._asking = trio.CapacityLimiter(READERS)
+        self._idle: list[SqliteReader] = []
+        self._is_open = trio.Event()
+        self._writer: SqliteWriter | None = None
+        self._environments: tuple[Environment, ...] = ()
+        self._rules = Rules()
+        self.importer: Importer | None = None
+        self.trouble = ""
+
+    # ----------------------------------------------------------------------------- running
+
+    async def run(self) -> None:
+        """Open the ledger and import until cancelled."""
+        writer = await self._open()
+        self.importer = importer = Importer(
+            writer,
+            self._lane,
+            cursors=self._cursors,
+            scratch=self._root + b"/scratch",
+            on_folders=partial(self._watcher.follow, self._interest),
+            environments=self._environments,
+            rules=self._rules,
+        )
+        self._is_open.set()
+        try:
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(importer.run)
+                nursery.start_soon(self._tidy, writer)
+        finally:
+            with trio.CancelScope(shield=True, deadline=trio.current_time() + 1):
+                await self._lane.run(writer.close)
+
+    async def _open(self) -> SqliteWriter:
+        while True:
+            try:
+                self._writer = await self._lane.run(lambda: SqliteWriter(self._root))
+            except MemdError as reason:
+                if str(reason) != self.trouble:
+                    log.error("ledger.closed", reason=str(reason))
+                self.trouble = str(reason)
+                await trio.sleep(5)
+                continue
+            self.trouble = ""
+            return self._writer
+
+    async def _tidy(self, writer: SqliteWriter) -> None:
+        """Small steps of housekeeping whenever nobody else wants the writer."""
+        while True:
+            try:
+                did = await self._lane.run(writer.tidy, BULK)
+                await trio.to_thread.run_sync(writer.checkpoint)
+            except MemdError as reason:
+                log.warning("ledger.tidy_failed", reason=str(reason))
+                did = False
+            await trio.sleep(0.05 if did else TIDY_S)
+
+    def configure(self, environments: Iterable[Environment], rules: Rules) -> None:
+        self._environments, self._rules = tuple(environments), rules
+        if self.importer is not None:
+            self.importer.follow(self._environments, rules)
+
+    def _notice(self, changes: list[Change]) -> None:
+        if self.importer is not None:
+            self.importer.look(path for _, path in changes)
+
+    def _look_at(self, folders: list[bytes]) -> None:
+        if self.importer is not None:
+            self.importer.look(folders)
+
+    def _cursors(self) -> Mapping[bytes, bytes]:
+        reader = SqliteReader(self._root)
+        try:
+            return reader.cursors()
+        finally:
+            reader.close()
+
+    # --------------------------------------------------------------------------- questions
+
+    async def ask(self, question: Callable[[SqliteReader], T]) -> T:
+        """The answer of `question`; raises TryAgain when it takes longer than QUESTION_S."""
+        await self._ready()
+        with trio.move_on_after(QUESTION_S):
+            return await self._ask(question)
+        raise TryAgain(f"the ledger did not answer within {QUESTION_S:.0f} s", remedy="Narrow the question.")
+
+    async def _ask(self, question: Callable[[SqliteReader], T]) -> T:
+        async with self._asking:
+            reader = (
+                self._idle.pop() if self._idle else await trio.to_thread.run_sync(SqliteReader, self._root)
+            )
+            done = trio.Event()
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(_interrupt_when_cancelled, reader, done)
+                try:
+                    return await trio.to_thread.run_sync(question, reader)
+                finally:
+                    done.set()
+                    self._idle.append(reader)
+        raise AssertionError("the nursery does not swallow")
+
+    async def _ready(self) -> None:
+        if self.trouble:
+            raise TryAgain(f"the ledger is not open: {self.trouble}", remedy="See `memctl doctor`.")
+        with trio.fail_after(QUESTION_S):
+            await self._is_open.wait()
+
+    async def state(self) -> LedgerState:
+        """How it is, for `memctl status`."""
+        if self.importer is None or not self._is_open.is_set():
+            return LedgerState(state="closed" if self.trouble else "opening", trouble=self.trouble)
+        stats: Stats = await self.ask(lambda reader: reader.stats())
+        progress = self.importer.progress
+        return LedgerState(
+            state=self.importer.state,
+            trouble=self.importer.trouble,
+            events=stats.events,
+            sessions=stats.sessions,
+            losses=stats.losses,
+            bytes=stats.database_bytes + stats.log_bytes + stats.segment_bytes,
+            left_sources=progress.left_sources,
+            left_bytes=progress.left_bytes,
+            unreadable=tuple((shown(path), reason) for path, reason in progress.unreadable),
+            worker_restarts=self.importer.restarts,
+        )
+
+    # ------------------------------------------------------------------------------ orders
+
+    async def import_now(self, *, wait: bool) -> None:
+        await self._ready()
+        assert self.importer is not None
+        if wait:
+            await self.importer.flush()
+        else:
+            self.importer.look(everything=True)
+
+    async def add_store(self, harness: str, folder: bytes) -> None:
+        """Import a store outside the usual places."""
+        await self._ready()
+        assert self.importer is not None
+        self.importer.add_store(harness, folder)
+
+    async def forget(self, selection: Selection, *, dry_run: bool) -> Forgetting:
+        """Write down what is to go, then take it away in small steps; `dry_run` only says what."""
+        await self._ready()
+        writer = self._writer
+        assert writer is not None
+        if dry_run:
+            return await self._lane.run(lambda: writer.plan_forget(selection))
+        found = await self._lane.run(lambda: writer.begin_forget(selection))
+        while await self._lane.run(writer.forget_step):
+            pass
+        return found
+
+    async def check(self) -> Report:
+        await self._ready()
+        return await trio.to_thread.run_sync(self._check, abandon_on_cancel=True)
+
+    async def repair(self) -> int:
+        """Derive anew what disagrees with the segments; how many disagreements that removed."""
+        writer = self._writer
+        assert writer is not None
+        return await self._lane.run(writer.repair)
+
+    def _check(self) -> Report:
+        reader = SqliteReader(self._root)
+        try:
+            return reader.check()
+        finally:
+            reader.close()
+
+
+async def _interrupt_when_cancelled(reader: SqliteReader, done: trio.Event) -> None:
+    """A thread cannot be cancelled, a query can."""
+    try:
+        await done.wait()
+    finally:
+        if not done.is_set():
+            reader.interrupt()

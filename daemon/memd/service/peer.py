@@ -1,0 +1,33 @@
+"""Who is at the other end of a Unix socket."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import socket
+import struct
+import sys
+
+import trio
+
+
+def peer_uid(sock: socket.socket | trio.socket.SocketType) -> int:
+    """The effective user id of the connected peer, as the kernel recorded it; -1 when it cannot be told.
+
+    source  unix(7) SO_PEERCRED on Linux; getpeereid(3) on macOS and the BSDs
+    """
+    if sys.platform == "linux":
+        raw = sock.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i"))
+        return int(struct.unpack("3i", raw)[1])
+    libc = ctypes.CDLL(None, use_errno=True)
+    uid, gid = ctypes.c_uint32(), ctypes.c_uint32()
+    if libc.getpeereid(sock.fileno(), ctypes.byref(uid), ctypes.byref(gid)) != 0:
+        return -1
+    return uid.value
+
+
+def is_same_user(sock: socket.socket | trio.socket.SocketType) -> bool:
+    try:
+        return peer_uid(sock) == os.getuid()
+    except OSError:
+        return False

@@ -1,0 +1,234 @@
+"""What `memctl status` says: one value with the facts, and the page people read, rendered here.
+
+The daemon renders, so that the command needs nothing but a socket. Both forms come from the same value.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+
+import msgspec
+
+from memctl.paths import shown
+from memd.protocol import Agent, Entry
+from memd.service.ledger import LedgerState
+
+
+class WatchState(msgspec.Struct, frozen=True, kw_only=True):
+    state: str  # watching, polling, limited, starting
+    folders: int
+    trouble: str = ""
+
+
+class Report(msgspec.Struct, frozen=True, kw_only=True):
+    """Everything in one document; this is the JSON of `memctl status --json`, with paths as text."""
+
+    health: str  # healthy, attention, degraded
+    health_line: str
+    version: str
+    installed: str  # the client's package; differs: the daemon is older
+    pid: int
+    uptime_s: float
+    socket: str
+    clients: int
+    served: int
+    config: str
+    config_error: str
+    service: str  # socket activation, service manager, detached
+    watch: WatchState
+    watch_limits: dict[str, int]
+    memory_trouble: str
+    errors: tuple[tuple[str, str], ...]
+    agents: tuple[dict[str, object], ...]
+    ledger: LedgerState
+
+
+def agent_rows(agents: Sequence[Agent], entries: Sequence[Entry]) -> tuple[dict[str, object], ...]:
+    """Agents with their logins as plain values for JSON."""
+    rows: list[dict[str, object]] = []
+    for agent in agents:
+        logins = [entry_row(entry) for entry in entries if entry.agent == agent.home]
+        rows.append(
+            {
+                "home": shown(agent.home),
+                "owned": shown(agent.owned),
+                "enrolled_at": _utc(agent.enrolled_at_ms),
+                "logins": logins,
+            }
+        )
+    return tuple(rows)
+
+
+def entry_row(entry: Entry) -> dict[str, object]:
+    return {
+        "config_home": shown(entry.config_home),
+        "path": shown(entry.path),
+        "outcome": entry.outcome,
+        "healed_at": _utc(entry.healed_at_ms) if entry.healed_at_ms else None,
+        "reason": entry.reason,
+        "remedy": entry.remedy,
+        "set_aside": shown(entry.set_aside) if entry.set_aside else None,
+        "counts": {
+            "added": entry.added,
+            "replaced": entry.replaced,
+            "superseded": entry.superseded,
+            "unchanged": entry.unchanged,
+        },
+        "left_behind": [
+            {"path": shown(left.path), "reason": left.reason, "remedy": left.remedy}
+            for left in entry.left_behind
+        ],
+    }
+
+
+def judge(
+    entries: Sequence[Entry], watch: WatchState, config_error: str, trouble: str, is_older: bool
+) -> tuple[str, str]:
+    """Health in a word and in a line, worst thing first."""
+    if trouble:
+        return "degraded", f"memory links are not being healed: {trouble}"
+    failed = [entry for entry in entries if entry.outcome == "failed"]
+    if failed:
+        return "degraded", f"{_count(len(failed), 'memory link')} could not be healed"
+    if config_error:
+        return "attention", "the configuration is broken; the last good one is in use"
+    skipped = [entry for entry in entries if entry.outcome == "skipped"]
+    if skipped:
+        return "attention", f"{_count(len(skipped), 'login')} left alone, see below"
+    left = sum(len(entry.left_behind) for entry in entries)
+    if left:
+        return "attention", f"{_count(left, 'file')} left behind in old memory folders, see below"
+    if is_older:
+        return "attention", "the daemon is older than the installed package; run `memctl up`"
+    if watch.state == "limited":
+        return "attention", f"no system events ({watch.trouble}); looking every few seconds instead"
+    return "healthy", "everything is linked" if entries else "no agent enrolled yet: `memctl enroll PATH`"
+
+
+def to_json(report: Report) -> str:
+    return msgspec.json.format(msgspec.json.encode(report), indent=2).decode() + "\n"
+
+
+def to_text(report: Report, *, color: bool, width: int) -> str:
+    """A page of at most `width` columns where lines can be broken; remedies on lines of their own."""
+    ink = _Ink(color)
+    shade = {"healthy": ink.green, "attention": ink.yellow}.get(report.health, ink.red)
+    out = [f"{ink.bold('memd ' + report.version)}  {shade(report.health)}: {report.health_line}"]
+    if report.installed and report.installed != report.version:
+        out.append(
+            f"  installed  {report.installed} (the daemon runs {report.version}; `memctl up` restarts it)"
+        )
+    out.append(f"  daemon     pid {report.pid}, up {_duration(report.uptime_s)}, {report.service}")
+    out.append(f"  socket     {report.socket}")
+    out.append(f"  config     {report.config}")
+    if report.config_error:
+        out += _wrapped(report.config_error, width, "             ", ink.red)
+    limit = report.watch_limits.get("max_user_watches")
+    of = f" of {limit} allowed" if limit else ""
+    out.append(f"  watching   {_count(report.watch.folders, 'folder')}{of} ({report.watch.state})")
+    out += _ledger_lines(report.ledger, width, ink)
+    for stamp, words in report.errors:
+        out += _wrapped(f"{stamp[:19]}  {words}", width, "  error      ", ink.red)
+    for agent in report.agents:
+        out += ["", ink.bold(str(agent["home"])), f"  memory in  {agent['owned']}"]
+        logins = agent["logins"]
+        assert isinstance(logins, list)
+        if not logins:
+            out.append("  no login found yet (~/.claude* or CLAUDE_CONFIG_DIR)")
+        longest = max((len(str(row["config_home"])) for row in logins), default=0)
+        for row in logins:
+            out += _login_lines(row, longest, width, ink)
+    return "\n".join(out) + "\n"
+
+
+def _ledger_lines(ledger: LedgerState, width: int, ink: _Ink) -> list[str]:
+    size = f"{ledger.bytes / 1e6:.1f} MB"
+    line = f"{_count(ledger.events, 'event')} of {_count(ledger.sessions, 'session')}, {size}"
+    if ledger.state != "running":
+        line = f"{ledger.state}; {line}" if ledger.events else ledger.state
+    out = [f"  ledger     {line}"]
+    if ledger.left_sources:
+        left = f"{_count(ledger.left_sources, 'file')} ({ledger.left_bytes / 1e6:.1f} MB) still to be read"
+        out.append(f"             {left}")
+    if ledger.trouble:
+        out += _wrapped(ledger.trouble, width, "             ", ink.red)
+    for path, reason in ledger.unreadable:
+        out += _wrapped(f"cannot read {path}: {reason}", width, "             ", ink.yellow)
+    return out
+
+
+def _login_lines(row: dict[str, object], longest: int, width: int, ink: _Ink) -> list[str]:
+    outcome = str(row["outcome"])
+    shade = {"linked": ink.green, "migrated": ink.green, "skipped": ink.yellow}.get(outcome, ink.red)
+    when = f"  healed {row['healed_at']}" if row["healed_at"] else ""
+    out = [f"  {row['config_home']!s:<{longest}}  {shade(outcome)}{when}"]
+    if row["reason"]:
+        out += _wrapped(str(row["reason"]), width, "      ")
+    if row["remedy"]:
+        out += _wrapped(str(row["remedy"]), width, "      -> ")
+    left = row["left_behind"]
+    assert isinstance(left, list)
+    for item in left:
+        out += _wrapped(f"left behind: {item['path']}: {item['reason']}", width, "      ", ink.yellow)
+        if item["remedy"]:
+            out += _wrapped(str(item["remedy"]), width, "      -> ")
+    return out
+
+
+class _Ink:
+    """ANSI colours, or nothing."""
+
+    def __init__(self, color: bool) -> None:
+        self._color = color
+
+    def _paint(self, code: str, text: str) -> str:
+        return f"\x1b[{code}m{text}\x1b[0m" if self._color else text
+
+    def bold(self, text: str) -> str:
+        return self._paint("1", text)
+
+    def green(self, text: str) -> str:
+        return self._paint("32", text)
+
+    def yellow(self, text: str) -> str:
+        return self._paint("33", text)
+
+    def red(self, text: str) -> str:
+        return self._paint("31", text)
+
+
+def _wrapped(text: str, width: int, lead: str, shade: object = None) -> list[str]:
+    """`text` broken at spaces; words longer than a line (paths) stay whole so that they can be copied."""
+    room = max(width - len(lead), 24)
+    lines: list[str] = []
+    for word in text.split():
+        if lines and len(lines[-1]) + 1 + len(word) <= room:
+            lines[-1] += " " + word
+        else:
+            lines.append(word)
+    paint = shade if callable(shade) else str
+    blank = " " * len(lead)
+    return [(lead if not i else blank) + paint(line) for i, line in enumerate(lines)]
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}" + ("" if number == 1 else "s")
+
+
+def _duration(seconds: float) -> str:
+    whole = int(seconds)
+    if whole < 60:
+        return f"{whole} s"
+    if whole < 3600:
+        return f"{whole // 60} min"
+    if whole < 86400:
+        return f"{whole // 3600} h {whole % 3600 // 60} min"
+    return f"{whole // 86400} d {whole % 86400 // 3600} h"
+
+
+def _utc(at_ms: int) -> str:
+    try:
+        return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(at_ms / 1000))
+    except (OverflowError, ValueError, OSError):
+        return "unknown"

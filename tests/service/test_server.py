@@ -1,0 +1,173 @@
+"""The conversation with one client and with very many, on a fake clock and memory streams."""
+
+from __future__ import annotations
+
+import contextlib
+
+import pytest
+import trio
+from trio.testing import MockClock, memory_stream_pair, wait_all_tasks_blocked
+
+from memctl import hook
+from memd import protocol
+from memd.errors import BadRequest, Refused
+from memd.service import server as server_module
+from memd.service.server import Server
+
+Pair = tuple[bytes, bytes]
+
+
+async def echo(kind: bytes, body: bytes) -> Pair:
+    return kind, body
+
+
+async def _reply(stream: trio.abc.ReceiveStream) -> bytes:
+    data = b""
+    async with stream:
+        async for chunk in stream:
+            data += chunk
+    return data
+
+
+async def test_one_request_gets_one_reply_and_the_end() -> None:
+    client, end = memory_stream_pair()
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(Server(echo).converse, end)
+        await client.send_all(hook.frame(b"j", b"{}"))
+        assert await _reply(client) == b"memd1 j 2\n{}"
+
+
+async def test_silent_client_is_dropped(autojump_clock: MockClock) -> None:
+    _client, end = memory_stream_pair()
+    began = trio.current_time()
+    await Server(echo).converse(end)
+    assert trio.current_time() - began == server_module.REQUEST_S
+
+
+async def test_client_that_sends_a_byte_a_second_is_dropped(autojump_clock: MockClock) -> None:
+    client, end = memory_stream_pair()
+    began = trio.current_time()
+    async with trio.open_nursery() as nursery:
+
+        async def drip() -> None:
+            for byte in b"memd1 j 2\n{}":
+                with contextlib.suppress(trio.BrokenResourceError):
+                    await client.send_all(bytes([byte]))
+                await trio.sleep(1)
+
+        nursery.start_soon(drip)
+        await Server(echo).converse(end)
+        assert trio.current_time() - began == server_module.REQUEST_S
+        nursery.cancel_scope.cancel()
+
+
+async def test_client_that_never_reads_its_answer_is_dropped(autojump_clock: MockClock) -> None:
+    class Stuck(trio.abc.Stream):
+        def __init__(self) -> None:
+            self.sent = hook.frame(b"j", b"{}")
+
+        async def receive_some(self, max_bytes: int | None = None) -> bytes:
+            await trio.lowlevel.checkpoint()
+            data, self.sent = self.sent, b""
+            return data
+
+        async def send_all(self, data: bytes | bytearray | memoryview) -> None:
+            await trio.sleep_forever()
+
+        async def wait_send_all_might_not_block(self) -> None:
+            await trio.sleep_forever()
+
+        async def aclose(self) -> None:
+            await trio.lowlevel.checkpoint()
+
+    began = trio.current_time()
+    await Server(echo).converse(Stuck())
+    assert trio.current_time() - began == server_module.REPLY_S
+
+
+async def test_garbage_is_answered_with_a_named_failure() -> None:
+    client, end = memory_stream_pair()
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(Server(echo).converse, end)
+        await client.send_all(b"\xff\xfe not a message \n")
+        failure = protocol.decode_reply((await _reply(client)).partition(b"\n")[2])
+    assert isinstance(failure, protocol.Failure)
+    assert failure.code == "bad_request"
+
+
+@pytest.mark.parametrize(
+    "body", [b"{", b"[" * 10_000, b'{"op":' * 5_000, b"{}", b'{"op":"nope"}', b'{"op":"ping","v":2}', b"\xff"]
+)
+def test_json_however_broken_is_a_bad_request(body: bytes) -> None:
+    with pytest.raises(BadRequest):
+        protocol.decode_request(body)
+
+
+async def test_a_bug_is_answered_internal_and_the_next_client_is_served() -> None:
+    calls = 0
+
+    async def answer(kind: bytes, body: bytes) -> Pair:
+        nonlocal calls
+        calls += 1
+        if calls == 1:
+            raise ZeroDivisionError
+        return await echo(kind, body)
+
+    server = Server(answer)
+    replies = []
+    for _ in range(2):
+        client, end = memory_stream_pair()
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(server.converse, end)
+            await client.send_all(hook.frame(b"j", b"{}"))
+            replies.append(await _reply(client))
+    assert b'"code":"internal"' in replies[0]
+    assert replies[1] == b"memd1 j 2\n{}"
+
+
+async def test_a_refusal_keeps_its_code_words_and_remedy() -> None:
+    async def answer(kind: bytes, body: bytes) -> Pair:
+        raise Refused("the thing is odd", remedy="Straighten it.")
+
+    client, end = memory_stream_pair()
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(Server(answer).converse, end)
+        await client.send_all(hook.frame(b"j", b"{}"))
+        failure = protocol.decode_reply((await _reply(client)).partition(b"\n")[2])
+    assert isinstance(failure, protocol.Failure)
+    assert (failure.code, failure.message, failure.remedy) == (
+        "refused",
+        "the thing is odd",
+        "Straighten it.",
+    )
+
+
+async def test_at_the_cap_the_oldest_silent_peer_makes_room(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(server_module, "MAX_WAITING", 3)
+    server = Server(echo)
+    async with trio.open_nursery() as nursery:
+        idle = [memory_stream_pair() for _ in range(3)]
+        for _, end in idle:
+            nursery.start_soon(server.converse, end)
+            await wait_all_tasks_blocked()
+        client, end = memory_stream_pair()
+        nursery.start_soon(server.converse, end)
+        await client.send_all(hook.frame(b"j", b"{}"))
+        assert await _reply(client) == b"memd1 j 2\n{}"
+        assert await idle[0][0].receive_some(1) == b""
+        assert server.clients == 2
+        nursery.cancel_scope.cancel()
+
+
+async def test_nobody_waits_behind_idle_peers(autojump_clock: MockClock) -> None:
+    server = Server(echo)
+    began = trio.current_time()
+    async with trio.open_nursery() as nursery:
+        for _ in range(500):
+            nursery.start_soon(server.converse, memory_stream_pair()[1])
+        client, end = memory_stream_pair()
+        nursery.start_soon(server.converse, end)
+        await client.send_all(hook.frame(b"j", b"{}"))
+        assert await _reply(client) == b"memd1 j 2\n{}"
+        assert trio.current_time() == began
+        nursery.cancel_scope.cancel()
