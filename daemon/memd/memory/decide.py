@@ -116,11 +116,7 @@ def _dangling(facts: Facts, about: Circumstances) -> Decision:
     if facts.text in about.targets:
         was_moved = about.owned_ino != 0 and about.targets[facts.text] == about.owned_ino
         return foreign if belongs_to_another and not was_moved else Decision("replace")
-    if belongs_to_another:
-        return foreign
-    if any(is_within(says, login) for login in about.logins):
-        return Decision("wait", foreign.reason, foreign.remedy)
-    return Decision("aside")
+    return foreign if belongs_to_another else Decision("aside")
 
 
 def _is_too_much(target: bytes, about: Circumstances) -> bool:

@@ -42,7 +42,8 @@ MOVED = "Enroll it where it is now, and unenroll the old path."
 RESTLESS = "Nothing to do: the next look tries again."
 NOT_ROOT = "Unenroll it and enroll that folder instead."
 
-_ORDER = {"take": 0, "link": 1}  # all else after that
+# links to nothing come last: what one says may be there once another login is healed
+_ORDER = {"take": 0, "link": 1, "merge-target": 2, "replace": 2}
 
 
 class Look(msgspec.Struct, frozen=True):
@@ -162,7 +163,7 @@ class Healing:
         unfinished = self._finish(work)
         if self._objection() is None:
             move_out(work)
-            for look in sorted(self._looks(), key=lambda look: _ORDER.get(look.decision.action, 2)):
+            for look in sorted(self._looks(), key=lambda look: _ORDER.get(look.decision.action, 3)):
                 if look.facts.path not in self._results:
                     self._heal(work, look.login)
             self._recheck(work)
