@@ -168,8 +168,16 @@ def test_a_fork_is_stitched_to_its_parent(ledger: Ledger) -> None:
         entry("c", session=S2, at=5),
         sessions=[Session(id=S2, cwd=CWD, forked_from=S1, forked_at=2)],
     )
-    exported = list(ledger.reader.export("claude", S2))
-    assert [(event.session, event.content) for event in exported] == [(S1, "a"), (S1, "b"), (S2, "c")]
+    ledger.put(entry("d", session=S2, at=6), entry("aside", session=S2, at=7, is_side=True))
+    exported = [
+        (event.session, event.sequence, event.content) for event in ledger.reader.export("claude", S2)
+    ]
+    assert exported == [(S1, 1, "a"), (S1, 2, "b"), (S2, 3, "c"), (S2, 4, "d")]
+    for after in range(6):
+        rest = [event.sequence for event in ledger.reader.export("claude", S2, after=after)]
+        assert rest == [number for number in (1, 2, 3, 4) if number > after]
+    assert [event.content for event in ledger.reader.export("claude", S2, side=True)][-1] == "aside"
+    assert [hit.sequence for hit in ledger.reader.search("d", Filter())] == [4]
 
 
 def test_sessions_forked_in_a_circle_end(ledger: Ledger) -> None:

@@ -195,8 +195,11 @@ class Checker:
                 "select harness, native, what, source, count from losses join sessions on n = session",
             )
         }
-        for told in rows.items() - self._losses.items():
-            self._say("loss", f"{told[0][0]} {told[0][1]}", f"No segment counts {told[1]} of {told[0][2]}.")
+        for (harness, native, what, _source), count in rows.items() - self._losses.items():
+            self._say("loss", f"{harness} {native}", f"No segment counts {count} of {what}.")
+        for harness, native, what, source in self._losses.keys() - rows.keys():
+            if self._losses[harness, native, what, source]:
+                self._say("loss", f"{harness} {native}", f"No row counts what was lost as {what}.")
 
     def _check_counts(self) -> None:
         for harness, native in self._connection.execute(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import apsw
 
 from memd.ledger.segments import VERSION, EventLine, HeadLine, Line, SessionLine, StandingLine
@@ -9,18 +11,26 @@ from memd.ledger.store.reading import unpack
 from memd.ledger.store.writing import spelled
 
 
-def lines(connection: apsw.Connection, harness: str, number: int) -> list[Line]:
-    """All that the rows know of what stood in that segment. An event is told where it stands first."""
+def lines(
+    connection: apsw.Connection,
+    harness: str,
+    number: int,
+    needs: Callable[[int], bool] = lambda _event: False,
+) -> list[Line]:
+    """All that the rows know of what stood in that segment. An event is told where it stands first.
+
+    needs  whether an event must be told here although it stands elsewhere before
+    """
     made: list[Line] = [HeadLine(v=VERSION, harness=harness, number=number)]
     for row in connection.execute(
         "select native, position, id, kind, role, at, occurred_at, record, e.is_side, metadata, content,"
         " not exists(select 1 from session_events o where o.event = e.event"
-        "  and (o.segment < e.segment or (o.segment = e.segment and o.session < e.session)))"
+        "  and (o.segment < e.segment or (o.segment = e.segment and o.session < e.session))), event"
         " from session_events e join events on events.n = e.event join sessions s on s.n = e.session"
         " where segment = ? order by e.session, e.is_side, position",
         (number,),
     ):
-        if not row[11]:
+        if not row[11] and not needs(row[12]):
             made.append(
                 StandingLine(
                     session=row[0], position=row[1], id=spelled(row[2]), at=row[5], is_side=bool(row[8])

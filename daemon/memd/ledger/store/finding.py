@@ -18,7 +18,7 @@ from memd.errors import UsageError
 from memd.ledger import search
 from memd.ledger.store import database
 from memd.ledger.store.interface import MAX_LIMIT, Filter, Hit
-from memd.ledger.store.reading import below
+from memd.ledger.store.reading import Reading, below
 from memd.ledger.store.writing import spelled, token
 
 MAX_PLACES: Final = 500
@@ -31,6 +31,7 @@ _OFFSET_S: Final = 14 * 3600  # no zone is further from UTC: what a comparison o
 class Finder:
     def __init__(self, connection: apsw.Connection) -> None:
         self._connection = connection
+        self._reading = Reading(connection)
         self._tokenizer = connection.fts5_tokenizer("unicode61", ["remove_diacritics", "2"])
 
     # ------------------------------------------------------------------------- matching
@@ -182,7 +183,8 @@ class Finder:
         places = list(
             database.fetch(
                 self._connection,
-                "select harness, native, coalesce(path, ''), position from session_events e"
+                "select harness, native, coalesce(path, ''), position, e.is_side, forked_at"
+                " from session_events e"
                 " join sessions s on s.n = e.session left join checkouts c on c.n = s.checkout"
                 " where event = ? order by e.is_side, s.is_side, s.n limit 64",
                 (n,),
@@ -195,7 +197,9 @@ class Finder:
                 bool(where.cwd) and not (place[2] + "/").startswith(inside),
             )
         )
-        harness, session, cwd, position = places[0]
+        harness, session, cwd, position, is_side, forked_at = places[0]
+        if forked_at and not is_side:
+            position += self._reading.shift(harness, session)
         return harness, session, cwd, position
 
 

@@ -161,8 +161,16 @@ class Forgetter:
 
     # ---------------------------------------------------------------------------- doing
 
+    def is_pending(self) -> bool:
+        """Whether there is a forgetting to go on with."""
+        return self._stage() is not None
+
+    def _stage(self) -> int | None:
+        found: int | None = self._connection.execute("select value from meta where key = ?", (_STAGE,)).get
+        return found
+
     def step(self) -> bool:
-        stage = self._connection.execute("select value from meta where key = ?", (_STAGE,)).get
+        stage = self._stage()
         if stage is None:
             return False
         if self._drop_events() or self._settle_sessions() or self._rewrite_one():

@@ -157,7 +157,10 @@ class LossRow(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class StoredEvent(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """An event at its place in a session. Field names are those of `memctl export`."""
+    """An event at its place in a session. Field names are those of `memctl export`.
+
+    session  where it stands: of a fork's shared beginning the session it was forked from
+    """
 
     sequence: int
     event_id: str
@@ -275,8 +278,14 @@ class Reader(Protocol):
         raises  Interrupted; no query is a syntax error
         """
 
-    def export(self, harness: str, session: str, *, side: bool = False) -> Iterator[StoredEvent]:
-        """A session from its beginning, stitched to the session it was forked from where it says how."""
+    def export(
+        self, harness: str, session: str, *, side: bool = False, after: int = 0
+    ) -> Iterator[StoredEvent]:
+        """A session from its beginning, stitched to the session it was forked from where it says how.
+
+        Sequences go on through the seam, so the first own event of a fork follows the last one it shares;
+        `after` leaves out what comes up to that sequence. Side events come last, with sequences of their own.
+        """
 
     def has_forgotten(self, event_id: str) -> bool: ...
 
@@ -313,7 +322,16 @@ class Writer(Protocol):
         """One bounded step of what is written down; False when nothing is left to do."""
 
     def tidy(self) -> bool:
-        """One bounded step of housekeeping (seal a segment, merge the index); False when there is none."""
+        """One bounded step of housekeeping; False when there is none.
+
+        Goes on with a forgetting that a kill cut off, seals segments, merges the index.
+        """
+
+    def repair(self) -> int:
+        """Make segments, rows and index agree again; how many problems less a check finds now.
+
+        Nothing else can be written meanwhile. Never done by itself.
+        """
 
     def wants_checkpoint(self) -> bool:
         """Whether the log has grown so long that `checkpoint` is due."""

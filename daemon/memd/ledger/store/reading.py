@@ -107,29 +107,53 @@ class Reading:
         )
         return [LossRow(what=what, sentence=sentence, count=count) for what, sentence, count in rows]
 
-    def export(self, harness: str, session: str, *, side: bool) -> Iterator[StoredEvent]:
+    def export(self, harness: str, session: str, *, side: bool, after: int) -> Iterator[StoredEvent]:
         """The parent's events up to the fork, its parent's before them, and so on; then the session's own."""
-        parts: list[tuple[int, str, int]] = []
-        until = 0
-        native = session
-        while native and len(parts) < MAX_FORKS and native not in (part[1] for part in parts):
+        shift = 0
+        for number, name, until in self.parts(harness, session):
+            is_own = name == session and not until
+            if after < shift + self._length(number, until) or is_own:
+                yield from self._part(
+                    harness, number, name, until, shift, after - shift, side=side and is_own
+                )
+            shift += self._length(number, until)
+
+    def parts(self, harness: str, session: str) -> list[tuple[int, str, int]]:
+        """What a session is stitched from, oldest first: number, id, the `at` that ends the part or 0."""
+        found: list[tuple[int, str, int]] = []
+        native, until = session, 0
+        while native and len(found) < MAX_FORKS and native not in (part[1] for part in found):
             row = self._connection.execute(
                 "select n, forked_from, forked_at from sessions where harness = ? and native = ?",
                 (harness, native),
             ).fetchone()
             if row is None:
                 break
-            parts.append((row[0], native, until))
+            found.append((row[0], native, until))
             if not row[2]:
                 break
             native, until = row[1], row[2]
-        for number, name, limit in reversed(parts):
-            yield from self._part(harness, number, name, limit, side=side)
+        found.reverse()
+        return found
+
+    def shift(self, harness: str, session: str) -> int:
+        """How many events of other sessions come before a session's own."""
+        return sum(self._length(number, until) for number, _name, until in self.parts(harness, session)[:-1])
+
+    def _length(self, number: int, until: int) -> int:
+        """How many sequences a part takes: none twice, also where something was taken out of it."""
+        if not until:
+            return 0
+        found = self._connection.execute(
+            "select max(position) from session_events where session = ? and is_side = 0 and at < ?",
+            (number, until),
+        ).get
+        return found or 0
 
     def _part(
-        self, harness: str, number: int, native: str, until: int, *, side: bool
+        self, harness: str, number: int, native: str, until: int, shift: int, after: int, *, side: bool
     ) -> Iterator[StoredEvent]:
-        sql, bindings = _EVENTS, [number]
+        sql, bindings = _EVENTS + " and (is_side = 1 or position > ?)", [number, after]
         if not side:
             sql += " and is_side = 0"
         if until:
@@ -137,7 +161,7 @@ class Reading:
             bindings.append(until)
         for row in self._connection.execute(sql + " order by is_side, position", bindings):
             yield StoredEvent(
-                sequence=row[0],
+                sequence=row[0] if row[9] else row[0] + shift,
                 event_id=spelled(row[1]),
                 harness=harness,
                 session=native,

@@ -123,15 +123,23 @@ def widen(connection: apsw.Connection, event: int, checkouts: Iterable[int]) -> 
     if row is None:
         return
     scope, content = row
-    missing = [f"c{checkout}" for checkout in sorted(checkouts) if f"c{checkout}" not in scope.split()]
-    if not missing:
+    wider = rescope(connection, event, checkouts)
+    if wider == scope:
         return
-    wider = " ".join([scope, *missing])
     unindex(connection, event, scope, content)
-    connection.execute("update events set scope = ? where n = ?", (wider, event))
     connection.execute(
         "insert into event_text(rowid, scope, content) values(?, ?, ?)", (event, wider, content)
     )
+
+
+def rescope(connection: apsw.Connection, event: int, checkouts: Iterable[int]) -> str:
+    """Add checkouts to the scope of an event, but not to the index; gives the scope it has now."""
+    scope: str = connection.execute("select scope from events where n = ?", (event,)).get
+    missing = [f"c{checkout}" for checkout in sorted(checkouts) if f"c{checkout}" not in scope.split()]
+    if missing:
+        scope = " ".join([scope, *missing])
+        connection.execute("update events set scope = ? where n = ?", (scope, event))
+    return scope
 
 
 def _learn_checkout(connection: apsw.Connection, session: int) -> None:

@@ -46,6 +46,7 @@ from memd.ledger.store.interface import (
     StoredEvent,
 )
 from memd.ledger.store.reading import Reading
+from memd.ledger.store.repairing import Repairer
 from memd.ledger.store.writing import Memory, Plan, Planner
 
 REST_S: Final = 600.0
@@ -230,6 +231,9 @@ class SqliteWriter:
     # ----------------------------------------------------------------------- housekeeping
 
     def tidy(self) -> bool:
+        if self._forgetter.is_pending():
+            self.forget_step()
+            return True
         now = time.monotonic()
         with database.saying("write", self._path):
             for harness, held in list(self._growing.items()):
@@ -279,6 +283,24 @@ class SqliteWriter:
             )
         self._is_merged = self._connection.total_changes() - before < 2
         return not self._is_merged
+
+    def repair(self) -> int:
+        while self._forgetter.is_pending():
+            self.forget_step()
+        self._retired += [held.number for held in self._growing.values()]
+        self._growing.clear()
+        before = self._problem_count()
+        repairer = Repairer(self._connection, self._segments, self._codec, self._forgotten, self._memory)
+        with database.saying("repair", self._path):
+            repairer.run(self._number + 1)
+            self._number = max(
+                self._number, self._connection.execute("select coalesce(max(n), 0) from segments").get
+            )
+        return before - self._problem_count()
+
+    def _problem_count(self) -> int:
+        with database.saying("check", self._path):
+            return Checker(self._connection, self._segments).run().problem_count
 
     def _note_log(self, _connection: apsw.Connection, _name: str, pages: int) -> int:
         self._log_pages = pages
@@ -354,9 +376,11 @@ class SqliteReader:
         if self._is_called_off:
             raise Interrupted("the query was called off")
 
-    def export(self, harness: str, session: str, *, side: bool = False) -> Iterator[StoredEvent]:
+    def export(
+        self, harness: str, session: str, *, side: bool = False, after: int = 0
+    ) -> Iterator[StoredEvent]:
         with database.saying("read", self._path):
-            yield from self._reading.export(harness, session, side=side)
+            yield from self._reading.export(harness, session, side=side, after=after)
 
     def has_forgotten(self, event_id: str) -> bool:
         with database.saying("read", self._path):

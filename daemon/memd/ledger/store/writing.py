@@ -11,7 +11,7 @@ from __future__ import annotations
 import datetime
 import re
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 import apsw
@@ -161,6 +161,11 @@ def key(event_id: str) -> bytes | str:
     return event_id
 
 
+def packed(metadata: Mapping[str, str | bool | int]) -> str:
+    """Metadata as its column holds it."""
+    return _json.encode(metadata).decode() if metadata else ""
+
+
 def spelled(stored: bytes | str) -> str:
     return stored if isinstance(stored, str) else "native:" + stored.hex()
 
@@ -287,7 +292,7 @@ class Planner:
                     n = memory.history = memory.history + 1
                 known[one] = (n, entry.kind)
                 scope = memory.scope(harness, facts.checkout, entry.kind, entry.role)
-                metadata = _json.encode(entry.metadata).decode() if entry.metadata else ""
+                metadata = packed(entry.metadata) if entry.metadata else ""
                 plan.events.append(
                     (n, one, entry.kind, entry.role, entry.occurred_at, entry.record, metadata, scope,
                      entry.content)
