@@ -47,7 +47,7 @@ class Memd:
 
     def pid(self) -> int:
         """The daemon's pid as the world counts it."""
-        return int(json.loads(self.ctl("status", "--json").out)["daemon"]["pid"])
+        return int(json.loads(self.ctl("status", "--json").out)["pid"])
 
     def states(self, cwd: str) -> dict[str, str]:
         """What stands at each login's memory of the work in `cwd`: config home to state."""

@@ -18,6 +18,7 @@ from real.namespace import HOME
 from real.product import Memd
 from real.recorded import Request
 from real.rig import World
+from real.screen import Screen, why_no_screen
 from real.script import memory_directory
 
 pytestmark = pytest.mark.real
@@ -30,6 +31,7 @@ PLACES = {"the root": ROOT, "a subdirectory": SUBDIRECTORY, "a linked worktree":
 FIRST = f"{HOME}/.claude"  # the login that needs no variable
 SECOND = f"{HOME}/.claude-work"
 KEY_FOLDER = "projects/-home-dev-proj"
+CLAUDE = HARNESSES["claude"]
 
 
 @pytest.fixture
@@ -63,7 +65,7 @@ def session(world: World, login: str, cwd: str, prompt: str) -> list[Request]:
     """Run one real session under a login and return the requests it made to its model."""
     before = len(world.turns())
     env = {} if login == FIRST else {"CLAUDE_CONFIG_DIR": login}
-    world.run(*HARNESSES["claude"].turn(prompt, ()), cwd=cwd, env=env)
+    world.run(*CLAUDE.turn(prompt, ()), cwd=cwd, env=env)
     made = world.turns()[before:]
     assert made, f"no request under {login} in {cwd}"
     return made
@@ -136,6 +138,28 @@ def test_login_made_while_memd_runs_has_the_memory_in_its_first_session(checkout
     first, with_note = recall(checkout, new, SUBDIRECTORY, "deploy")
     assert "SENTINEL-index_c1" in first
     assert "SENTINEL-body_c1" in with_note
+
+
+@pytest.mark.skipif(bool(why_no_screen()), reason=why_no_screen() or "there is one")
+def test_login_that_its_first_session_makes_has_the_memory_in_that_session(
+    checkout: World, memd: Memd
+) -> None:
+    """Nothing is there but a name in CLAUDE_CONFIG_DIR: the program makes the login, asking its questions."""
+    make_login(checkout, FIRST)
+    memd.ctl("enroll", ROOT)
+    remember(checkout, FIRST, ROOT, "deploy", "h1")
+    new = f"{HOME}/.claude-new"
+    with Screen(checkout, *CLAUDE.screen, cwd=ROOT, env={"CLAUDE_CONFIG_DIR": new}) as screen:
+        for question in ("Choose the text style", "Press Enter to continue", "Yes, I trust this folder"):
+            screen.wait(question)
+            screen.key("Enter")
+        screen.wait(CLAUDE.ready)
+        memd.wait_until_linked(ROOT, new)
+        screen.say("hello SENTINEL-typed")
+        screen.wait("ACK SENTINEL-typed")
+        screen.say(CLAUDE.leave)
+        assert screen.status() == 0
+    assert "SENTINEL-index_h1" in checkout.turns()[-1].text
 
 
 def test_notes_of_logins_from_before_enrolment_are_merged(checkout: World, memd: Memd) -> None:
