@@ -9,7 +9,7 @@ from pathlib import Path
 import apsw
 import pytest
 
-from memd.harness.model import Session
+from memd.harness.model import Session, Turn
 from memd.ledger.store.interface import Filter, Selection
 from support_ledger import S1, S2, Ledger, entry, holding, loss
 
@@ -25,7 +25,7 @@ def ledger(tmp_path: Path) -> Iterator[Ledger]:
             cursor=b"1",
             losses=[loss("image", 2)],
         )
-        made.put(entry("delta", at=9, replaces=1))
+        made.put(entry("delta", at=9, replaces=1), turns=[Turn(session=S1, first=9, last=9, is_side=True)])
         made.writer.seal_all()
         made.put(
             entry("alpha", session=S2),
@@ -66,6 +66,7 @@ DAMAGES: dict[str, Callable[[Ledger], None]] = {
     "lost events": lambda ledger: change(
         ledger, "delete from session_events", "delete from events where content <> 'gamma'"
     ),
+    "changed sides": lambda ledger: change(ledger, "update session_events set is_side = 1 - is_side"),
     "lost losses": lambda ledger: change(ledger, "delete from losses"),
     "wrong counts": lambda ledger: change(ledger, "update sessions set events = 70, side_events = 1"),
     "an empty index": lambda ledger: change(
@@ -126,7 +127,7 @@ def test_a_repair_brings_nothing_back_that_was_forgotten(ledger: Ledger) -> None
     first_segment(ledger).unlink()
     ledger.writer.repair()
     assert ledger.texts(S2) == []
-    assert ledger.texts() == ["delta", "epsilon"]
+    assert ledger.texts(side=True) == ["aside", "delta", "epsilon"]
     assert holding(ledger.root, [b"gamma", b"alpha"]) == []
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import zstandard
 
-from memd.harness.model import Session
+from memd.harness.model import Session, Turn
 from memd.ledger import segments
 from memd.ledger.segments import Codec, EventLine, HeadLine, Segments, StandingLine
 from memd.ledger.store import rows, sqlite
@@ -84,6 +84,21 @@ def test_a_replacement_that_a_kill_cut_off_is_put_in(tmp_path: Path, monkeypatch
     ledger.close()
     with Ledger(root) as ledger:
         assert ledger.texts() == ["b"]
+        assert ledger.problems() == []
+
+
+def test_a_turn_that_a_kill_cut_off_is_put_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    root = tmp_path / "ledger"
+    ledger = Ledger(root)
+    ledger.put(entry("a", at=1), entry("b", at=2))
+    with monkeypatch.context() as patch:
+        patch.setattr(rows, "put", die)
+        with pytest.raises(Died):
+            ledger.put(entry("c", at=3), turns=[Turn(session=S1, first=2, last=2, is_side=True)])
+    ledger.close()
+    with Ledger(root) as ledger:
+        assert ledger.texts() == ["a", "c"]
+        assert ledger.texts(side=True) == ["a", "b", "c"]
         assert ledger.problems() == []
 
 

@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
-from memd.harness.model import Session
+from memd.harness.model import Session, Turn
 from memd.ledger.store.interface import Filter, Interrupted, SessionRow
 from support_ledger import CWD, S1, S2, Ledger, batch, entry, event_id, loss
 
@@ -69,13 +70,31 @@ def test_a_copied_session_shares_its_events(ledger: Ledger) -> None:
     assert ledger.reader.stats().events == 3
 
 
-def test_side_events_have_positions_of_their_own(ledger: Ledger) -> None:
+def test_side_events_keep_their_place_beside_the_main_line(ledger: Ledger) -> None:
     ledger.put(entry("a"), entry("aside", is_side=True), entry("b"))
     assert ledger.texts() == ["a", "b"]
-    assert ledger.sequences() == [1, 2]
-    assert ledger.texts(side=True) == ["a", "b", "aside"]
+    assert ledger.sequences() == [1, 3]
+    assert ledger.texts(side=True) == ["a", "aside", "b"]
     row = only(ledger.reader.sessions(Filter()))
     assert (row.events, row.side_events) == (2, 1)
+
+
+def test_a_branch_that_is_left_changes_sides_and_back(ledger: Ledger) -> None:
+    ledger.put(entry("a", at=0), entry("b", at=10), entry("c", at=20))
+    left = Turn(session=S1, first=10, last=20, is_side=True)
+    ledger.put(entry("d", at=30), entry("e", at=40), turns=[left, replace(left, first=40, last=40)])
+    assert ledger.texts() == ["a", "d"]
+    assert ledger.texts(side=True) == ["a", "b", "c", "d", "e"]
+    row = only(ledger.reader.sessions(Filter()))
+    assert (row.events, row.side_events) == (2, 3)
+    assert ledger.problems() == []
+    back = replace(left, is_side=False)
+    ledger.put(turns=[back, left, replace(back, first=20)])
+    assert ledger.texts() == ["a", "c", "d"]
+    assert ledger.sequences() == [1, 3, 4]
+    assert ledger.problems() == []
+    ledger.put(turns=[Turn(session="unknown", first=0, last=99, is_side=True)])
+    assert [row.id for row in ledger.reader.sessions(Filter())] == [S1]
 
 
 def test_a_replaced_event_leaves_the_session(ledger: Ledger) -> None:
@@ -176,7 +195,7 @@ def test_a_fork_is_stitched_to_its_parent(ledger: Ledger) -> None:
     for after in range(6):
         rest = [event.sequence for event in ledger.reader.export("claude", S2, after=after)]
         assert rest == [number for number in (1, 2, 3, 4) if number > after]
-    assert [event.content for event in ledger.reader.export("claude", S2, side=True)][-1] == "aside"
+    assert ledger.texts(S2, side=True) == ["a", "b", "c", "d", "aside"]
     assert [hit.sequence for hit in ledger.reader.search("d", Filter())] == [4]
 
 
@@ -256,7 +275,8 @@ def test_whatever_comes_segments_rows_and_index_agree(
                     seen[name].append(text)
         for name, expected in seen.items():
             assert sorted(ledger.texts(name, side=True)) == sorted(expected)
-            assert ledger.sequences(name) == list(range(1, len(ledger.sequences(name)) + 1))
+            everything = list(ledger.reader.export("claude", name, side=True))
+            assert [event.sequence for event in everything] == list(range(1, len(expected) + 1))
         assert ledger.problems() == []
         ledger.writer.seal_all()
         assert ledger.problems() == []

@@ -19,6 +19,7 @@ A line names the positions that its rows got: what is derived from segments alon
     event     a new event and where it stands first
     standing  a known event that stands in one more session
     gone      a place in a session that was taken back, because another event replaced what stood there
+    turn      places of a session that changed between the main line and beside it
     session   what is known of a session; the last line counts
     loss      the count of one class of loss of one source; the last line counts
 """
@@ -27,7 +28,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import ClassVar, Final
 
 import msgspec
@@ -85,7 +86,12 @@ class StandingLine(Line, frozen=True, kw_only=True, gc=False, omit_defaults=True
 class GoneLine(Line, frozen=True, kw_only=True, gc=False, omit_defaults=True, tag="gone"):
     session: str
     position: int
-    is_side: bool = False
+
+
+class TurnLine(Line, frozen=True, kw_only=True, gc=False, omit_defaults=True, tag="turn"):
+    session: str
+    is_side: bool
+    ranges: Sequence[tuple[int, int]]  # first and last position
 
 
 class SessionLine(Line, frozen=True, kw_only=True, gc=False, omit_defaults=True, tag="session"):
@@ -108,7 +114,7 @@ class LossLine(Line, frozen=True, kw_only=True, gc=False, omit_defaults=True, ta
     count: int
 
 
-AnyLine = HeadLine | EventLine | StandingLine | GoneLine | SessionLine | LossLine
+AnyLine = HeadLine | EventLine | StandingLine | GoneLine | TurnLine | SessionLine | LossLine
 
 
 class Codec:

@@ -30,6 +30,7 @@ from memd.ledger.segments import (
     Segments,
     SessionLine,
     StandingLine,
+    TurnLine,
 )
 from memd.ledger.store import database
 from memd.ledger.store.forgotten import Forgotten
@@ -131,7 +132,11 @@ class Checker:
             if not self._forgotten.is_id(line.id):
                 self._check_standing(harness, number, name, line)
         elif isinstance(line, GoneLine):
-            self._places.give_back(harness, line.session, line.is_side, line.position)
+            self._places.give_back(harness, line.session, line.position)
+        elif isinstance(line, TurnLine):
+            for first, last in line.ranges:
+                for position in range(first, last + 1):
+                    self._places.turn(harness, line.session, position, is_side=line.is_side)
         elif isinstance(line, LossLine):
             self._losses[harness, line.session, line.what, line.source] = line.count
         elif isinstance(line, SessionLine):
@@ -147,7 +152,7 @@ class Checker:
 
     def _check_standing(self, harness: str, number: int, name: str, line: EventLine | StandingLine) -> None:
         where = f"{name} {line.id}"
-        if not self._places.take(harness, line.session, line.is_side, line.position):
+        if not self._places.take(harness, line.session, line.position, is_side=line.is_side):
             self._say("place", where, "Its place in the session is taken twice.")
         row = self._connection.execute(
             "select n, kind, role, occurred_at, record, metadata, content from events where id = ?",
@@ -168,8 +173,8 @@ class Checker:
         """Whether something later took its place, so that it stands nowhere: its row went too."""
         return not self._connection.execute(
             "select exists(select 1 from session_events e join sessions s on s.n = e.session"
-            " where harness = ? and native = ? and e.is_side = ? and position = ?)",
-            (harness, line.session, int(line.is_side), line.position),
+            " where harness = ? and native = ? and position = ?)",
+            (harness, line.session, line.position),
         ).get
 
     # ----------------------------------------------------------------------------- rows
@@ -180,9 +185,12 @@ class Checker:
             "select harness, native, e.is_side, position from session_events e"
             " join sessions s on s.n = e.session",
         ):
-            if not self._places.give_back(harness, native, bool(side), position):
-                self._say("place", f"{harness} {native} {position}", "No segment tells of this place.")
-        for harness, native, _side, position in self._places.left():
+            where = f"{harness} {native} {position}"
+            if not self._places.give_back(harness, native, position):
+                self._say("place", where, "No segment tells of this place.")
+            elif self._places.is_side(harness, native, position) != bool(side):
+                self._say("place", where, "The segments put it on the other side of the main line.")
+        for harness, native, position in self._places.left():
             self._say("place", f"{harness} {native} {position}", "No row tells of this place.")
         for n, stored in database.fetch(self._connection, "select n, id from events"):
             if n not in self._seen:
@@ -206,6 +214,6 @@ class Checker:
             "select harness, native from sessions s where events <> (select count(*) from session_events e"
             " where e.session = s.n and e.is_side = 0) or side_events <> (select count(*) from"
             " session_events e where e.session = s.n and e.is_side = 1) or last_position < coalesce((select"
-            " max(position) from session_events e where e.session = s.n and e.is_side = 0), 0)"
+            " max(position) from session_events e where e.session = s.n), 0)"
         ):
             self._say("count", f"{harness} {native}", "The session counts its events wrongly.")

@@ -27,7 +27,7 @@ def lines(
         " not exists(select 1 from session_events o where o.event = e.event"
         "  and (o.segment < e.segment or (o.segment = e.segment and o.session < e.session))), event"
         " from session_events e join events on events.n = e.event join sessions s on s.n = e.session"
-        " where segment = ? order by e.session, e.is_side, position",
+        " where segment = ? order by e.session, position",
         (number,),
     ):
         if not row[11] and not needs(row[12]):

@@ -183,7 +183,7 @@ class Finder:
         places = list(
             database.fetch(
                 self._connection,
-                "select harness, native, coalesce(path, ''), position, e.is_side, forked_at"
+                "select harness, native, coalesce(path, ''), position, forked_at"
                 " from session_events e"
                 " join sessions s on s.n = e.session left join checkouts c on c.n = s.checkout"
                 " where event = ? order by e.is_side, s.is_side, s.n limit 64",
@@ -197,8 +197,8 @@ class Finder:
                 bool(where.cwd) and not (place[2] + "/").startswith(inside),
             )
         )
-        harness, session, cwd, position, is_side, forked_at = places[0]
-        if forked_at and not is_side:
+        harness, session, cwd, position, forked_at = places[0]
+        if forked_at:
             position += self._reading.shift(harness, session)
         return harness, session, cwd, position
 

@@ -284,7 +284,7 @@ class Reader(Protocol):
         """A session from its beginning, stitched to the session it was forked from where it says how.
 
         Sequences go on through the seam, so the first own event of a fork follows the last one it shares;
-        `after` leaves out what comes up to that sequence. Side events come last, with sequences of their own.
+        `after` leaves out what comes up to that sequence. `side`: also what is beside the main line.
         """
 
     def has_forgotten(self, event_id: str) -> bool: ...

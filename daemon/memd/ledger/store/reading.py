@@ -113,9 +113,7 @@ class Reading:
         for number, name, until in self.parts(harness, session):
             is_own = name == session and not until
             if after < shift + self._length(number, until) or is_own:
-                yield from self._part(
-                    harness, number, name, until, shift, after - shift, side=side and is_own
-                )
+                yield from self._part(harness, number, name, until, shift, after - shift, side=side)
             shift += self._length(number, until)
 
     def parts(self, harness: str, session: str) -> list[tuple[int, str, int]]:
@@ -145,7 +143,7 @@ class Reading:
         if not until:
             return 0
         found = self._connection.execute(
-            "select max(position) from session_events where session = ? and is_side = 0 and at < ?",
+            "select max(position) from session_events where session = ? and at < ?",
             (number, until),
         ).get
         return found or 0
@@ -153,15 +151,15 @@ class Reading:
     def _part(
         self, harness: str, number: int, native: str, until: int, shift: int, after: int, *, side: bool
     ) -> Iterator[StoredEvent]:
-        sql, bindings = _EVENTS + " and (is_side = 1 or position > ?)", [number, after]
+        sql, bindings = _EVENTS + " and position > ?", [number, after]
         if not side:
             sql += " and is_side = 0"
         if until:
             sql += " and at < ?"
             bindings.append(until)
-        for row in self._connection.execute(sql + " order by is_side, position", bindings):
+        for row in self._connection.execute(sql + " order by position", bindings):
             yield StoredEvent(
-                sequence=row[0] if row[9] else row[0] + shift,
+                sequence=row[0] + shift,
                 event_id=spelled(row[1]),
                 harness=harness,
                 session=native,

@@ -29,6 +29,7 @@ from memd.ledger.segments import (
     Segments,
     SessionLine,
     StandingLine,
+    TurnLine,
 )
 from memd.ledger.store import database, derived, rows
 from memd.ledger.store.forgotten import Forgotten
@@ -39,8 +40,8 @@ drop table if exists temp.told;
 drop table if exists temp.told_events;
 drop table if exists temp.told_losses;
 create temp table told(
-    harness text, session text, is_side integer, position integer, id any, at integer, segment integer,
-    primary key(harness, session, is_side, position)
+    harness text, session text, position integer, is_side integer, id any, at integer, segment integer,
+    primary key(harness, session, position)
 ) without rowid;
 create temp table told_events(event integer primary key);
 create temp table told_losses(
@@ -121,8 +122,8 @@ class Repairer:
                 (
                     harness,
                     line.session,
-                    int(line.is_side),
                     line.position,
+                    int(line.is_side),
                     key(line.id),
                     line.at,
                     number,
@@ -130,8 +131,14 @@ class Repairer:
             )
         elif isinstance(line, GoneLine):
             connection.execute(
-                "delete from temp.told where harness = ? and session = ? and is_side = ? and position = ?",
-                (harness, line.session, int(line.is_side), line.position),
+                "delete from temp.told where harness = ? and session = ? and position = ?",
+                (harness, line.session, line.position),
+            )
+        elif isinstance(line, TurnLine):
+            connection.executemany(
+                "update temp.told set is_side = ? where harness = ? and session = ?"
+                " and position between ? and ?",
+                ((int(line.is_side), harness, line.session, *pair) for pair in line.ranges),
             )
         elif isinstance(line, LossLine):
             connection.execute(
@@ -194,11 +201,11 @@ class Repairer:
             "insert or ignore into sessions(harness, native) select distinct harness, session from temp.told"
         )
         connection.execute(
-            "insert into session_events(session, is_side, position, event, at, segment)"
-            " select s.n, t.is_side, t.position, e.n, t.at, t.segment from temp.told t"
+            "insert into session_events(session, position, is_side, event, at, segment)"
+            " select s.n, t.position, t.is_side, e.n, t.at, t.segment from temp.told t"
             " join sessions s on s.harness = t.harness and s.native = t.session join events e on e.id = t.id"
             " where true on conflict do update set event = excluded.event, at = excluded.at,"
-            " segment = excluded.segment"
+            " is_side = excluded.is_side, segment = excluded.segment"
         )
         connection.execute(
             "insert or ignore into sessions(harness, native) select distinct harness, session"
@@ -233,7 +240,7 @@ class Repairer:
             connection.execute(
                 "update session_events as e set segment = ? where session in (select n from sessions where"
                 " harness = ?) and (not exists(select 1 from temp.told t join sessions s on s.native ="
-                " t.session and s.harness = t.harness where s.n = e.session and t.is_side = e.is_side and"
+                " t.session and s.harness = t.harness where s.n = e.session and "
                 " t.position = e.position) or event not in (select event from temp.told_events))",
                 (number, harness),
             )
@@ -273,7 +280,5 @@ class Repairer:
             " events = (select count(*) from session_events e where e.session = s.n and e.is_side = 0),"
             " side_events = (select count(*) from session_events e where e.session = s.n and e.is_side = 1),"
             " last_position = max(last_position, coalesce((select max(position) from session_events e"
-            "  where e.session = s.n and e.is_side = 0), 0)),"
-            " last_side = max(last_side, coalesce((select max(position) from session_events e"
-            "  where e.session = s.n and e.is_side = 1), 0))"
+            "  where e.session = s.n), 0))"
         )

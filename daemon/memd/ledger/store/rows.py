@@ -12,12 +12,12 @@ from memd.ledger.store.writing import Facts, Plan
 
 _SESSION = (
     "insert into sessions(n, harness, native, checkout, title, title_from, started, last_activity, version,"
-    " is_side, parent, forked_from, forked_at, last_position, last_side, events, side_events)"
-    " values(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?) on conflict(n) do update set checkout = excluded.checkout,"
+    " is_side, parent, forked_from, forked_at, last_position, events, side_events)"
+    " values(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?) on conflict(n) do update set checkout = excluded.checkout,"
     " title = excluded.title, title_from = excluded.title_from, started = excluded.started,"
     " last_activity = excluded.last_activity, version = excluded.version, is_side = excluded.is_side,"
     " parent = excluded.parent, forked_from = excluded.forked_from, forked_at = excluded.forked_at,"
-    " last_position = excluded.last_position, last_side = excluded.last_side, events = excluded.events,"
+    " last_position = excluded.last_position, events = excluded.events,"
     " side_events = excluded.side_events"
 )
 
@@ -32,9 +32,11 @@ def put(connection: apsw.Connection, batch: Batch, plan: Plan, segment: int) -> 
         plan.index.sort()  # the index wants ascending numbers: a step back makes it write what it has
         many("insert into event_text(rowid, scope, content) values(?,?,?)", plan.index)
     many(
-        "insert into session_events(session, is_side, position, event, at, segment) values(?,?,?,?,?,?)",
+        "insert into session_events(session, position, is_side, event, at, segment) values(?,?,?,?,?,?)",
         ((*standing, segment) for standing in plan.standings),
     )
+    if plan.turned:
+        many("update session_events set is_side = ? where session = ? and position = ?", plan.turned)
     if plan.gone:
         take_out(connection, plan.gone)
     for session in plan.moved:
@@ -81,18 +83,16 @@ def _session_row(harness: str, facts: Facts) -> tuple[object, ...]:
         facts.forked_from,
         facts.forked_at,
         facts.last_position,
-        facts.last_side,
         facts.events,
         facts.side_events,
     )
 
 
-def take_out(connection: apsw.Connection, places: Iterable[tuple[int, int, int, int]]) -> None:
-    """Take events from places (session, is_side, position, event); what stands nowhere any more goes."""
-    for session, side, position, event in places:
+def take_out(connection: apsw.Connection, places: Iterable[tuple[int, int, int]]) -> None:
+    """Take events from places (session, position, event); what stands nowhere any more goes."""
+    for session, position, event in places:
         connection.execute(
-            "delete from session_events where session = ? and is_side = ? and position = ?",
-            (session, side, position),
+            "delete from session_events where session = ? and position = ?", (session, position)
         )
         if not connection.execute(
             "select exists(select 1 from session_events where event = ?)", (event,)

@@ -6,7 +6,7 @@ anything is written, its log included.
 
     harness sessions   `sessions`; `checkouts` are the directories they began in
     events             one row per origin: `id` decides, the first version stays
-    session_events     where events stand: positions are dense per session, main line and side line apart
+    session_events     where events stand: positions are dense per session; `is_side` is beside the main line
     event_text         the index: no text of its own, it reads `events` (external content)
     losses, cursors    per source
     segments           the files; `session_events.segment` says in which one a line stands, and
@@ -57,7 +57,6 @@ create table sessions(
     forked_from text not null default '',
     forked_at integer not null default 0,
     last_position integer not null default 0,
-    last_side integer not null default 0,
     events integer not null default 0,
     side_events integer not null default 0,
     unique(harness, native)
@@ -96,12 +95,12 @@ create index segments_unsealed on segments(state) where state <> 'sealed';
 
 create table session_events(
     session integer not null references sessions(n),
-    is_side integer not null,
     position integer not null,
+    is_side integer not null,
     event integer not null references events(n),
     at integer not null,
     segment integer not null references segments(n),
-    primary key(session, is_side, position)
+    primary key(session, position)
 ) strict, without rowid;
 create index session_events_event on session_events(event);
 

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import apsw
 
-from memd.harness.model import Session
-from memd.ledger.segments import AnyLine, EventLine, GoneLine, SessionLine, StandingLine
+from memd.harness.model import Session, Turn
+from memd.ledger.segments import AnyLine, EventLine, GoneLine, SessionLine, StandingLine, TurnLine
 from memd.ledger.store.interface import Batch, Entry
 from memd.ledger.store.writing import key
 
@@ -20,12 +20,13 @@ def batch(connection: apsw.Connection, harness: str, lines: Sequence[AnyLine]) -
     entries: list[Entry] = []
     sessions: list[Session] = []
     new: dict[str, EventLine] = {}
-    places: dict[tuple[str, bool, int], int] = {}
+    places: dict[tuple[str, int], int] = {}
+    turns: list[Turn] = []
     replaces = -1
     for line in lines:
         if isinstance(line, EventLine):
             new[line.id] = line
-            places[line.session, line.is_side, line.position] = line.at
+            places[line.session, line.position] = line.at
             entries.append(
                 Entry(
                     id=line.id,
@@ -43,14 +44,19 @@ def batch(connection: apsw.Connection, harness: str, lines: Sequence[AnyLine]) -
             )
             replaces = -1
         elif isinstance(line, StandingLine):
-            places[line.session, line.is_side, line.position] = line.at
+            places[line.session, line.position] = line.at
             entry = _known(connection, line, new, replaces)
             if entry is not None:
                 entries.append(entry)
             replaces = -1
         elif isinstance(line, GoneLine):
-            place = (line.session, line.is_side, line.position)
-            replaces = places.get(place, _place(connection, harness, line))
+            replaces = _at(connection, harness, places, line.session, line.position)
+        elif isinstance(line, TurnLine):
+            for first, last in line.ranges:
+                for position in range(first, last + 1):
+                    at = _at(connection, harness, places, line.session, position)
+                    if at >= 0:
+                        turns.append(Turn(session=line.session, first=at, last=at, is_side=line.is_side))
         elif isinstance(line, SessionLine):
             sessions.append(
                 Session(
@@ -65,7 +71,7 @@ def batch(connection: apsw.Connection, harness: str, lines: Sequence[AnyLine]) -
                     forked_at=line.forked_at,
                 )
             )
-    return Batch(harness=harness, entries=entries, sessions=sessions)
+    return Batch(harness=harness, entries=entries, sessions=sessions, turns=turns)
 
 
 def _known(
@@ -94,10 +100,19 @@ def _known(
     )
 
 
-def _place(connection: apsw.Connection, harness: str, line: GoneLine) -> int:
+def _at(
+    connection: apsw.Connection,
+    harness: str,
+    places: dict[tuple[str, int], int],
+    session: str,
+    position: int,
+) -> int:
+    """Where in its source the event of a place comes from; -1: there is no such place."""
+    if (session, position) in places:
+        return places[session, position]
     found = connection.execute(
         "select at from session_events join sessions on n = session"
-        " where harness = ? and native = ? and session_events.is_side = ? and position = ?",
-        (harness, line.session, int(line.is_side), line.position),
+        " where harness = ? and native = ? and position = ?",
+        (harness, session, position),
     ).get
     return -1 if found is None else found

@@ -18,9 +18,10 @@ import apsw
 import msgspec
 
 from memd.harness.losses import CLASSES
-from memd.harness.model import Loss, Session
+from memd.harness.model import Loss, Session, Turn
 from memd.ledger import search
-from memd.ledger.segments import EventLine, GoneLine, Line, LossLine, SessionLine, StandingLine
+from memd.ledger.segments import EventLine, GoneLine, Line, LossLine, SessionLine, StandingLine, TurnLine
+from memd.ledger.store import database
 from memd.ledger.store.forgotten import Forgotten
 from memd.ledger.store.interface import Appended, Batch
 from memd.ledger.store.schema import LIVE
@@ -54,7 +55,6 @@ class Facts(msgspec.Struct):
     forked_from: str = ""
     forked_at: int = 0
     last_position: int = 0
-    last_side: int = 0
     events: int = 0
     side_events: int = 0
 
@@ -69,8 +69,9 @@ class Plan(msgspec.Struct):
     checkouts: list[tuple[int, str]] = []
     events: list[tuple[object, ...]] = []
     index: list[tuple[int, str, str]] = []
-    standings: list[tuple[int, int, int, int, int]] = []  # session, is_side, position, event, at
-    gone: list[tuple[int, int, int, int]] = []  # session, is_side, position, event
+    standings: list[tuple[int, int, int, int, int]] = []  # session, position, is_side, event, at
+    gone: list[tuple[int, int, int]] = []  # session, position, event
+    turned: list[tuple[int, int, int]] = []  # is_side, session, position
     widened: dict[int, set[int]] = {}  # events that now stand in sessions of these checkouts too
     moved: list[int] = []  # sessions whose checkout was learnt after their first events
     losses: list[tuple[int, str, bytes, str, int]] = []
@@ -103,7 +104,7 @@ class Memory:
         if known is None:
             row = self._connection.execute(
                 "select s.n, native, checkout, coalesce(path, ''), title, title_from, started, last_activity,"
-                " version, is_side, parent, forked_from, forked_at, last_position, last_side, events,"
+                " version, is_side, parent, forked_from, forked_at, last_position, events,"
                 " side_events from sessions s left join checkouts c on c.n = s.checkout"
                 " where harness = ? and native = ?",
                 (harness, native),
@@ -182,6 +183,8 @@ class Planner:
         plan = Plan()
         self._learn(plan, batch.harness, batch.sessions)
         refused = self._place(plan, batch)
+        for turn in batch.turns:
+            self._turn(plan, batch.harness, turn)
         losses = [*batch.losses, *refused]
         if losses or batch.is_restart:
             self._count(plan, batch, losses)
@@ -229,7 +232,7 @@ class Planner:
             if said.cwd and not facts.cwd:
                 facts.cwd = said.cwd
                 facts.checkout = self._memory.checkout_of(said.cwd, plan.checkouts)
-                if facts.last_position or facts.last_side:
+                if facts.last_position:
                     plan.moved.append(facts.n)
             if said.id in plan.held:
                 facts.title_from = "forgotten"
@@ -312,19 +315,18 @@ class Planner:
                 stood += 1
             if entry.replaces >= 0:
                 self._replace(plan, facts, entry.replaces)
+            position = facts.last_position = facts.last_position + 1
+            highest[native] = position
             if entry.is_side:
-                position = facts.last_side = facts.last_side + 1
                 facts.side_events += 1
             else:
-                position = facts.last_position = facts.last_position + 1
                 facts.events += 1
-                highest[native] = position
                 if entry.occurred_at:
                     _note_time(facts, entry.occurred_at)
                 if not facts.title and entry.role == "user" and entry.kind == "message":
                     facts.title, facts.title_from = title_of(entry.content), "text"
             standing.add((facts.n, n))
-            plan.standings.append((facts.n, int(entry.is_side), position, n, entry.at))
+            plan.standings.append((facts.n, position, int(entry.is_side), n, entry.at))
             if found is None:
                 lines.append(
                     EventLine(
@@ -367,19 +369,48 @@ class Planner:
         """Take what stands at that place of the source out of the session."""
         here = [
             (side, position, event)
-            for session, side, position, event, place in plan.standings
+            for session, position, side, event, place in plan.standings
             if session == facts.n and place == at
         ]
         here += self._connection.execute(
             "select is_side, position, event from session_events where session = ? and at = ?", (facts.n, at)
         )
         for side, position, event in here:
-            plan.gone.append((facts.n, side, position, event))
-            plan.lines.append(GoneLine(session=facts.native, position=position, is_side=bool(side)))
+            plan.gone.append((facts.n, position, event))
+            plan.lines.append(GoneLine(session=facts.native, position=position))
             if side:
                 facts.side_events -= 1
             else:
                 facts.events -= 1
+
+    def _turn(self, plan: Plan, harness: str, turn: Turn) -> None:
+        """Let a stretch of a session change sides; positions stay."""
+        known = plan.touched.get(turn.session) or self._memory.facts(harness, turn.session)
+        if known is None:
+            return
+        facts = self._facts(plan, harness, turn.session)
+        side = int(turn.is_side)
+        gone = {position for session, position, _event in plan.gone if session == facts.n}
+        turned = []
+        for index, (session, position, was, event, at) in enumerate(plan.standings):
+            if session == facts.n and was != side and turn.first <= at <= turn.last:
+                plan.standings[index] = (session, position, side, event, at)
+                if position not in gone:
+                    turned.append(position)
+        latest = {position: was for was, session, position in plan.turned if session == facts.n}
+        for position, was in database.fetch(
+            self._connection,
+            "select position, is_side from session_events where session = ? and at between ? and ?",
+            (facts.n, turn.first, turn.last),
+        ):
+            if position not in gone and latest.get(position, was) != side:
+                plan.turned.append((side, facts.n, position))
+                turned.append(position)
+        if turned:
+            moved = len(turned) if side else -len(turned)
+            facts.side_events += moved
+            facts.events -= moved
+            plan.lines.append(TurnLine(session=turn.session, is_side=turn.is_side, ranges=ranges(turned)))
 
     # --------------------------------------------------------------------------- losses
 
@@ -413,6 +444,17 @@ class Planner:
             plan.lines.append(
                 LossLine(session=native, what=what, sentence=sentence, source=batch.source, count=count)
             )
+
+
+def ranges(positions: Iterable[int]) -> list[tuple[int, int]]:
+    """The stretches of numbers that follow each other, as first and last."""
+    found: list[tuple[int, int]] = []
+    for position in sorted(positions):
+        if found and position == found[-1][1] + 1:
+            found[-1] = (found[-1][0], position)
+        else:
+            found.append((position, position))
+    return found
 
 
 def title_of(text: str) -> str:
