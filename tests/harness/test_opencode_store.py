@@ -187,6 +187,18 @@ def test_bytes_that_are_no_text_cost_nothing_but_themselves(store: Store, reader
     assert dict(reader.losses) == {("ses_1", "encoding"): 1}
 
 
+@pytest.mark.parametrize("odd", ["'soon'", "1.5", "-7", "x'00ff'", "9e99"])
+def test_times_that_are_no_times_stop_nothing(store: Store, reader: RowImport, odd: str) -> None:
+    store.say("msg_1", "odd")
+    store.say("msg_2", "after")
+    for table, column in (("message", "time_created"), ("message", "time_updated"), ("part", "time_updated")):
+        store.db.execute(f"update {table} set {column} = {odd} where id like 'msg_1%'")
+    assert "after" in [event.content for event in reader.round(now=store.now)]
+    assert reader.round(now=store.now) == []
+    store.say("msg_3", "later")
+    assert [event.content for event in reader.round(now=store.now)] == ["later"]
+
+
 def test_credentials_are_never_read(store: Store, tmp_path: Path) -> None:
     """The statements run with only the three tables that may be read."""
     path = tmp_path / "other.db"

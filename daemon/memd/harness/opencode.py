@@ -64,8 +64,8 @@ select fact.*,
 
 _CHANGED = """
 select settling.*,
-       max(created, coalesce(grown, 0), coalesce(settled, 0),
-           case when role = 'user' then 0 else touched end) as updated
+       cast(max(created, coalesce(grown, 0), coalesce(settled, 0),
+                case when role = 'user' then 0 else touched end) as integer) as updated
   from settling
 """
 

@@ -137,7 +137,7 @@ class _Reader:
         self.counted = memory.counted[: len(memory.counted) // _HASH_BYTES * _HASH_BYTES]
         self.events: list[Event] = []
         self.losses = Losses()
-        self.sessions: dict[str, Session] = {}
+        self.sessions: dict[tuple[str, str], Session] = {}
 
     def read(self, values: Sequence[object]) -> None:
         if len(values) != len(COLUMNS):
@@ -199,9 +199,9 @@ class _Reader:
         )
 
     def _learn(self, row: _Row, values: Sequence[object]) -> None:
-        if row.session in self.sessions:
+        if (row.session, row.parent) in self.sessions:
             return
-        self.sessions[row.session] = Session(
+        self.sessions[row.session, row.parent] = Session(
             id=row.session,
             cwd=text_of(values[5]),
             title=clip(text_of(values[6]), 512)[0],

@@ -48,27 +48,30 @@ def _round(connection: apsw.Connection, adapter: Adapter, known: RowCursor, now_
     parts: list[Parsed] = []
     is_more = False
     for query in adapter.queries:
-        updated, row_id = places.get(query.name, (0, ""))
-        start, start_id = _start(query, updated, row_id, now_ms)
-        found, was_cut = snapshot.fetch(
-            connection,
-            query,
-            updated=start,
-            row_id=start_id,
-            limit=ROWS,
-            until=now_ms - REST_MS,
-            max_bytes=BYTES,
-        )
-        if not found:
-            continue
-        parsed = adapter.parse_rows(query.name, found, state)
-        parts.append(parsed)
-        state = parsed.state
-        if parsed.consumed:
-            last = found[parsed.consumed - 1]
-            place = (_whole(last[0]), str(last[1]))
-            is_more = is_more or ((was_cut or len(found) == ROWS) and place > (updated, row_id))
-            places[query.name] = max(place, (updated, row_id))
+        before = places.get(query.name, (0, ""))
+        place = _start(query, *before, now_ms)
+        was_cut = True
+        while was_cut and place <= before:  # what lies before the cursor may be more than one page
+            found, was_cut = snapshot.fetch(
+                connection,
+                query,
+                updated=place[0],
+                row_id=place[1],
+                limit=ROWS,
+                until=now_ms - REST_MS,
+                max_bytes=BYTES,
+            )
+            if not found:
+                break
+            parsed = adapter.parse_rows(query.name, found, state)
+            parts.append(parsed)
+            state = parsed.state
+            last = (_whole(found[-1][0]), str(found[-1][1]))
+            if last <= place:
+                break  # no query of ours does this; a round that never ended would be worse than a row
+            place = last
+        places[query.name] = max(place, before)
+        is_more = is_more or was_cut
     return RowsRead(_joined(parts), RowCursor(places=places, state=state), is_more)
 
 
