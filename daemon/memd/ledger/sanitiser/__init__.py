@@ -1,0 +1,9 @@
+"""Secrets out of everything that is kept: found by the form of a key or by the place it stands in.
+
+`Sanitiser.scrub` first, `cut` second, on whole record texts. Pure: no files, no clock.
+"""
+
+from memd.ledger.sanitiser.cutting import LIMIT_BYTES, cut
+from memd.ledger.sanitiser.scrub import SHAPES, TYPES, Mark, Sanitiser
+
+__all__ = ["LIMIT_BYTES", "SHAPES", "TYPES", "Mark", "Sanitiser", "cut"]

@@ -1,0 +1,78 @@
+"""A second reading of a text in which a secret's own characters are escaped: `\\u0067hp_...`, `ghp%5F...`.
+
+Rows know the escapes that stand round secrets. This is for the rest: every printable ASCII character that
+is written as an escape is read, and a span found in the reading becomes the span it was read from.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from dataclasses import dataclass
+
+from memd.ledger.sanitiser.shape import Shape
+
+# A letter, digit, `-` or `_`, escaped: nobody writes that of ordinary text, printf formats aside
+_PLAIN = r"(?:2[Dd]|3[0-9]|[46][1-9A-Fa-f]|[57][0-9Aa]|5[Ff])"
+_TRIGGER = rf"u00[2-7][0-9A-Fa-f]|%(?:25)*{_PLAIN}[A-Za-z0-9%_-]"
+_WANTED = re.compile(rf"\\u00[2-7][0-9A-Fa-f]|%(?:25){{0,4}}{_PLAIN}[A-Za-z0-9%_-]", re.ASCII)
+_ESCAPE = re.compile(r"\\{1,8}(?:u00[2-7][0-9A-Fa-f]|[/\"'])|(?:%(?:25){0,4}[2-7][0-9A-Fa-f])", re.ASCII)
+
+ESCAPED = Shape("escaped", lambda text: iter(()), _TRIGGER, ("u00", "%"), "any", "")
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """A text with its escapes read, and the way back.
+
+    The reading is a row of stretches: `starts` are their offsets in it, `origins` the same places in the
+    original (one more than starts: its length), `is_escape` says which of them are one escape.
+    """
+
+    text: str
+    starts: tuple[int, ...]
+    origins: tuple[int, ...]
+    is_escape: tuple[bool, ...]
+
+    def original(self, start: int, end: int) -> tuple[int, int]:
+        """The span of the original that reads as `[start, end)`, in whole escapes."""
+        first = bisect_right(self.starts, start) - 1
+        last = bisect_right(self.starts, end - 1) - 1
+        begin = self.origins[first] + (0 if self.is_escape[first] else start - self.starts[first])
+        if self.is_escape[last]:
+            return begin, self.origins[last + 1]
+        return begin, self.origins[last] + end - self.starts[last]
+
+
+def _character(escape: str) -> str:
+    if escape[0] == "%":
+        return chr(int(escape[-2:], 16))
+    return chr(int(escape[-2:], 16)) if "u00" in escape else escape[-1]
+
+
+def read_escapes(text: str) -> Reading | None:
+    """None when nothing that keys consist of is escaped in `text`."""
+    if _WANTED.search(text) is None:
+        return None
+    pieces: list[str] = []
+    starts: list[int] = []
+    origins: list[int] = []
+    is_escape: list[bool] = []
+    length = done = 0
+    for match in _ESCAPE.finditer(text):
+        for piece, origin, escape in (
+            (text[done : match.start()], done, False),
+            (_character(match.group()), match.start(), True),
+        ):
+            if piece:
+                pieces.append(piece)
+                starts.append(length)
+                origins.append(origin)
+                is_escape.append(escape)
+                length += len(piece)
+        done = match.end()
+    pieces.append(text[done:])
+    starts.append(length)
+    origins += [done, len(text)]
+    is_escape.append(False)
+    return Reading("".join(pieces), tuple(starts), tuple(origins), tuple(is_escape))

@@ -1,0 +1,173 @@
+"""Which rows of the table a text needs: one cheap look that may say too much and never too little.
+
+Two gates answer the same question. `Re2Gate` matches one set of expressions in a single pass; without
+`google-re2`, `LiteralGate` looks for plain substrings, most of them behind a few tests that settle
+whole families at once. Either way the rows decide: a gate changes nothing but speed.
+"""
+
+from __future__ import annotations
+
+import importlib
+import re
+from collections.abc import Sequence
+from typing import Any, Literal, Protocol, get_args
+
+from memd.ledger.sanitiser.shape import TOKEN_CHARS, Family, Shape
+
+Choice = Literal["auto", "re2", "stdlib"]
+
+# The set's automaton grows while it runs: room for every state that ordinary text leads to
+SET_MEMORY_BYTES = 64 << 20
+
+
+class Gate(Protocol):
+    def __call__(self, text: str) -> Sequence[int]:
+        """The rows that may find something in `text`, by number, in no order."""
+
+
+def as_bytes(text: str) -> bytes:
+    """UTF-8 in which a lone surrogate is three bytes like its neighbours, never a character of a pattern."""
+    return text.encode("utf-8", "surrogatepass")
+
+
+def load_re2() -> Any | None:
+    """The module `re2` when google-re2 is installed."""
+    try:
+        return importlib.import_module("re2")
+    except ImportError:
+        return None
+
+
+class Re2Gate:
+    """One pass over the text, whatever the number of rows."""
+
+    def __init__(self, re2: Any, shapes: Sequence[Shape]) -> None:
+        options = re2.Options()
+        options.encoding = re2.Options.Encoding.LATIN1  # bytes are characters: no UTF-8 in the automaton
+        options.max_mem = SET_MEMORY_BYTES
+        options.log_errors = False
+        self._set = re2.Set.SearchSet(options)
+        for shape in shapes:
+            self._set.Add(shape.gate.encode("ascii"))
+        self._set.Compile()
+
+    def __call__(self, text: str) -> Sequence[int]:
+        return self._set.Match(as_bytes(text)) or ()
+
+
+def _table(letters: dict[str, str]) -> bytes:
+    """A translation: the characters of each key become its value, all others a blank."""
+    table = bytearray(b" " * 256)
+    for chars, letter in letters.items():
+        for char in chars:
+            table[ord(char)] = ord(letter)
+    return bytes(table)
+
+
+_ALNUM = "".join(sorted(TOKEN_CHARS - set("_-")))
+_RUNS = _table({_ALNUM: "a", "_-": "_"})
+_TAIL = b"_" + b"a" * 16
+_LONG = b"a" * 20
+_DOTS = _table({_ALNUM + "_-": "a", ".": ".", ":": ":"})
+_DISCORD = b".aaaaaa." + b"a" * 27
+_TELEGRAM = b":" + b"a" * 34
+
+# Names close to what assigns to them: lower case, every such sign a colon, what may stand between dropped
+_ASSIGN = bytes(ord(":" if chr(i) in "=,|>(" else chr(i).lower()) if i < 128 else i for i in range(256))
+_BETWEEN = b" \t\r\n\"'`\\]_-!?0123456789"
+
+
+class _Literals:
+    """Which rows have one of their literals in a text. A literal that several rows share is sought once."""
+
+    def __init__(self) -> None:
+        self._rows: dict[bytes, list[int]] = {}
+
+    def add(self, number: int, literal: bytes) -> None:
+        self._rows.setdefault(literal, []).append(number)
+
+    def in_text(self, raw: bytes) -> list[int]:
+        return [number for literal, rows in self._rows.items() if literal in raw for number in rows]
+
+
+class _Ended:
+    """Literals with a separator in them, told by what stands before it: one split settles them all."""
+
+    def __init__(self, separator: bytes) -> None:
+        self._separator = separator
+        self._literals: dict[bytes, list[tuple[int, bytes]]] = {}
+        self._two: set[bytes] = set()
+        self._three: set[bytes] = set()
+
+    def add(self, number: int, literal: bytes, at: int) -> None:
+        ending = literal[max(0, at - 3) : at]
+        (self._three if len(ending) > 2 else self._two).add(ending)
+        self._literals.setdefault(ending, []).append((number, literal))
+
+    def in_text(self, raw: bytes) -> list[int]:
+        pieces = raw.split(self._separator)
+        if len(pieces) == 1:
+            return []
+        found = self._three.intersection([piece[-3:] for piece in pieces])
+        if self._two:
+            found |= self._two.intersection([piece[-2:] for piece in pieces])
+        return [number for ending in found for number, literal in self._literals[ending] if literal in raw]
+
+
+class _Assigned:
+    """One row of `named`: the word it looks for, and how a value follows one of its endings."""
+
+    def __init__(self, number: int, word: bytes, endings: tuple[bytes, ...]) -> None:
+        self.number = number
+        self.word = word
+        tails = b"|".join(ending.replace(b"_", b"")[len(word) :] for ending in endings)
+        self.attached = re.compile(word + b"(?:" + tails + b")(?:base)?[nr]*(?:value)?(?::|is|was)")
+        self.given = re.compile(
+            b"(?:-|(?:env|setx|set -g?x) )[a-z0-9_.-]{0,64}" + word + b"[a-z0-9_-]{0,20}[ \\t\"'`\\\\]"
+        )
+
+
+class LiteralGate:
+    """Substrings only: about as fast as the standard library can look at every character."""
+
+    def __init__(self, shapes: Sequence[Shape]) -> None:
+        self._by_family = {family: _Literals() for family in get_args(Family)}
+        self._ended = {separator: _Ended(separator) for separator in (b"-", b"_", b".", b"=", b"~")}
+        self._assigned: list[_Assigned] = []
+        for number, shape in enumerate(shapes):
+            literals = tuple(literal.encode() for literal in shape.literals)
+            if shape.family == "assigned":
+                self._assigned.append(_Assigned(number, literals[0], literals[1:]))
+                continue
+            for literal in literals:
+                at, separator = max((literal.rfind(s), s) for s in self._ended)
+                if shape.family == "any" and at >= 2:
+                    self._ended[separator].add(number, literal, at)
+                else:
+                    self._by_family[shape.family].add(number, literal)
+
+    def __call__(self, text: str) -> Sequence[int]:
+        raw = as_bytes(text)
+        low = raw.lower()
+        fired = self._by_family["any"].in_text(raw) + self._by_family["lower"].in_text(low)
+        for ended in self._ended.values():
+            fired += ended.in_text(raw)
+        runs = raw.translate(_RUNS)
+        if _TAIL in runs:
+            fired += self._by_family["tail"].in_text(raw)
+        if _LONG in runs:
+            fired += self._by_family["long"].in_text(raw)
+        dots = raw.translate(_DOTS)
+        if _DISCORD in dots or _TELEGRAM in dots:
+            fired += self._by_family["dotted"].in_text(raw)
+        fired += self._those_assigned(raw, low)
+        return sorted(set(fired))
+
+    def _those_assigned(self, raw: bytes, low: bytes) -> list[int]:
+        named = [row for row in self._assigned if row.word in low]
+        if not named:
+            return []
+        if b"%" in low or b"&" in low or b"u00" in low:  # quotes, blanks and signs may be encoded
+            return [row.number for row in named]
+        close = raw.translate(_ASSIGN, _BETWEEN)
+        return [row.number for row in named if row.attached.search(close) or row.given.search(low)]

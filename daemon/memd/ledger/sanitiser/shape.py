@@ -1,0 +1,148 @@
+"""What one kind of secret looks like: a row of the table, and how a row finds its secrets in a text.
+
+A row never decides alone whether it runs. A gate looks at the whole text first, so a row states three
+things beside its finder: `gate`, an RE2 expression over UTF-8 bytes that matches every text in which
+the finder finds something, and `literals` with `family`, the same promise in plain substrings.
+
+Finders run in time linear in the text. Three habits keep it so: an expression begins with a literal, it
+takes its whole run at once (what stands left of it is looked at afterwards), and a run that is followed
+by something else cannot be entered again in its middle.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+Span = tuple[int, int]
+Finder = Callable[[str], Iterator[Span]]
+
+# What `gates.LiteralGate` asks of a text before it looks for a row's literals:
+#   any       nothing
+#   tail      `_` or `-` and sixteen letters or digits after it
+#   long      twenty letters or digits in a row
+#   dotted    the middle of a Discord or a Telegram token
+#   lower     nothing; literals are sought in the lower-cased text
+#   assigned  the first literal is a word, the others are names' endings that something is attached to
+Family = Literal["any", "tail", "long", "dotted", "lower", "assigned"]
+
+TOKEN_CHARS = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-")
+HEX = frozenset("0123456789abcdefABCDEF")
+
+# Left of a token, as RE2 sees it: the start, a character no token has, or the end of an escape.
+LEFT = r"(?:^|[^A-Za-z0-9_-]|\\[nrtbf]|%[0-9A-Fa-f]{2}|\\u[0-9A-Fa-f]{4}|\[[0-9;]{0,12}m)"
+
+_BASE64_SIGNS = frozenset("+/=")
+_COLOUR_TAIL = re.compile(r"\x1b\[[0-9;]{0,12}m\Z")
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """One row.
+
+    type       what the replacement says: `[REDACTED:<type>]`
+    find       yields the spans to replace, left to right; pure
+    gate       RE2, matched against UTF-8 bytes read as Latin-1: one byte is one character
+    literals   one of them is in every text with a match
+    family     which cheaper test comes before the literals
+    made_up    a recipe for values of this shape: text with `{class:count}` pieces, see the tests
+    """
+
+    type: str
+    find: Finder
+    gate: str
+    literals: tuple[str, ...]
+    family: Family
+    made_up: str
+
+
+def starts_token(text: str, at: int) -> bool:
+    """Whether a token may begin at `at`: not in the middle of a longer word.
+
+    A letter that belongs to an escape (`\\n`, `%3D`, `\\u003d`, a colour sequence) is no part of a word.
+    """
+    if at == 0 or text[at - 1] not in TOKEN_CHARS:
+        return True
+    if at >= 2 and text[at - 2] == "\\" and text[at - 1] in "nrtbf":
+        return True
+    if at >= 3 and text[at - 3] == "%" and text[at - 2] in HEX and text[at - 1] in HEX:
+        return True
+    if at >= 6 and text[at - 6 : at - 4] == "\\u" and all(c in HEX for c in text[at - 4 : at]):
+        return True
+    return text[at - 1] == "m" and _COLOUR_TAIL.search(text, max(0, at - 16), at) is not None
+
+
+def ends_token(text: str, at: int) -> bool:
+    return at == len(text) or text[at] not in TOKEN_CHARS
+
+
+def _neighbours(text: str, start: int, end: int) -> str:
+    return text[max(0, start - 1) : start] + text[end : end + 1]
+
+
+def token(
+    type: str,
+    core: str,
+    literals: tuple[str, ...],
+    made_up: str,
+    *,
+    family: Family = "any",
+    is_bound: bool = True,
+    is_alone: bool = False,
+    accept: Callable[[str], bool] | None = None,
+) -> Shape:
+    """A row for a key that is recognised by its own form.
+
+    core       begins with a literal, ends in a greedy run; where it has a group `s`, that alone is replaced.
+               Only syntax that `re` and RE2 read alike: ASCII classes, no look-around
+    is_bound   whether it must stand at the start of a word: for prefixes that words can end in
+    is_alone   whether base64 may not go on at either side
+    accept     a last look at the matched text
+    """
+    pattern = re.compile(core, re.ASCII)
+    group = "s" if "s" in pattern.groupindex else 0
+
+    def find(text: str) -> Iterator[Span]:
+        for match in pattern.finditer(text):
+            if is_bound and not starts_token(text, match.start()):
+                continue
+            if is_alone and not _BASE64_SIGNS.isdisjoint(_neighbours(text, *match.span())):
+                continue
+            if accept is not None and not accept(match.group()):
+                continue
+            yield match.span(group)
+
+    return Shape(type, find, (LEFT + core) if is_bound else core, literals, family, made_up)
+
+
+def grown(
+    type: str,
+    core: str,
+    literals: tuple[str, ...],
+    made_up: str,
+    *,
+    before: str,
+    least: int,
+    most: int,
+    family: Family = "any",
+) -> Shape:
+    """A row for a key whose mark stands in its middle: the match grows leftwards over `before`.
+
+    before         a character class, as inside brackets
+    least, most    how many characters of the class stand left of the mark, at least and at most. No character
+                   of a token may follow the match
+    """
+    pattern = re.compile(core, re.ASCII)
+    head = re.compile(f"[{before}]*\\Z", re.ASCII)
+
+    def find(text: str) -> Iterator[Span]:
+        for match in pattern.finditer(text):
+            window = text[max(0, match.start() - most - 1) : match.start()]
+            length = len(window) - len(window.rstrip(chars))
+            if least <= length <= most and ends_token(text, match.end()):
+                yield match.start() - length, match.end()
+
+    chars = "".join(chr(i) for i in range(128) if head.fullmatch(chr(i)))
+    return Shape(type, find, f"[{before}]" + core, literals, family, made_up)
