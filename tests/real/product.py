@@ -40,7 +40,11 @@ class Memd:
         )
 
     def up(self) -> None:
-        """Start the daemon as a person does; raises RigError with its log when it does not come up."""
+        """Start the daemon as a person does; raises RigError with its log when it does not come up.
+
+        Its regular look at everything is set to an hour: what it missed, it must not find by that.
+        """
+        self._world.put(f"{HOME}/.config/memd/config.toml", "[memory]\nrescan_s = 3600\n")
         done = self.ctl("up", "--quiet", may_fail=True)
         if done.status != 0:
             raise RigError(f"{done}\n--- log\n{self.log()}")

@@ -18,7 +18,7 @@ from memd.checkout import project_root
 from memd.errors import MemdError, NeedsConfirmation, NotFound, Refused
 from memd.memory import sources, unenroll
 from memd.memory.agents import Agents, Enrolment, owned_folder
-from memd.memory.config_homes import ConfigHome, find_config_homes
+from memd.memory.config_homes import ConfigHome, find_config_homes, find_unproven
 from memd.memory.decide import is_within
 from memd.memory.heal import Healing
 from memd.memory.home import inspect, open_owned, open_parent
@@ -93,7 +93,7 @@ class Ownership:
         """Real directories in whose direct children a new login, project or memory folder shows."""
         named = (*self._configured, *self._records.known().config_homes)
         homes = tuple(enrolment.home for enrolment in self._agents.all())
-        return watch_points(self._home, self.config_homes(), homes, named)
+        return watch_points(self._home, self.config_homes(), homes, named, find_unproven(self._home))
 
     # ---------------------------------------------------------------- healing
 

@@ -12,17 +12,26 @@ from memd.memory.where import entry_path
 
 
 def watch_points(
-    home: bytes, logins: Iterable[ConfigHome], agents: Sequence[bytes], named: Iterable[bytes]
+    home: bytes,
+    logins: Iterable[ConfigHome],
+    agents: Sequence[bytes],
+    named: Iterable[bytes],
+    unproven: Iterable[bytes] = (),
 ) -> tuple[bytes, ...]:
     """Existing directories whose direct children matter, sorted.
 
-    home    the person's home: new logins appear there
-    logins  each with its `projects/` and, per agent, its `projects/<key>/`
-    agents  the enrolled homes
-    named   config homes that somebody named: for one that is missing, the nearest folder above it
+    home      the person's home: new logins appear there
+    logins    each with its `projects/` and, per agent, its `projects/<key>/`
+    agents    the enrolled homes
+    named     config homes that somebody named: for one that is missing, the nearest folder above it
+    unproven  folders in which the sign of a login may still appear, in them or in their `projects/`
     """
     points: dict[bytes, None] = {}
     _add(points, home)
+    for path in unproven:
+        real = os.path.realpath(path)
+        _add(points, real)
+        _add_within(points, ConfigHome(path, real), real + b"/projects")
     for path in named:
         if not os.path.isdir(path):
             _add(points, _nearest(path))
