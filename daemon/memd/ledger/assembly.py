@@ -114,11 +114,12 @@ class Assembly:
         self, adapter: Adapter, source: Source, known: bytes, wanted: Wanted, now: float
     ) -> Made:
         assert adapter.gather is not None
-        stamp = documents.fingerprint(adapter.gather, source.store.root, source.rel)
+        is_at_rest = rows.is_resting(source, _now_ms())
+        stamp = documents.fingerprint(adapter.gather, source.store.root, source.rel) + b"\1" * is_at_rest
         before = cursors.row_cursor(known)
         if stamp == before.fingerprint:
             return Made([], known, False)
-        parsed = rows.read_documents(adapter, source)
+        parsed = rows.read_documents(adapter, source, is_at_rest=is_at_rest)
         cursor = cursors.encode(cursors.RowCursor(fingerprint=stamp))
         return self._make(adapter.name, source.path, parsed, cursor, True, False, wanted, now)
 

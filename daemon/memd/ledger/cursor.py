@@ -75,12 +75,13 @@ def row_cursor(stored: bytes) -> RowCursor:
         return RowCursor()
 
 
-def windows(read_at: ReadAt, offset: int) -> tuple[bytes, bytes]:
-    """Digests of the first and the last `WINDOW_BYTES` before `offset`."""
-    head = read_at(0, min(WINDOW_BYTES, offset))
-    if offset <= WINDOW_BYTES:
+def windows(read_at: ReadAt, offset: int, loose: int = 0) -> tuple[bytes, bytes]:
+    """Digests of the first and the last `WINDOW_BYTES` before `offset`, without the `loose` first bytes."""
+    first = min(loose, offset)
+    head = read_at(first, min(WINDOW_BYTES, offset - first)) if offset > first else b""
+    if offset - first <= WINDOW_BYTES:
         return _digest(head), b""
-    size = min(WINDOW_BYTES, offset - WINDOW_BYTES)
+    size = min(WINDOW_BYTES, offset - first - WINDOW_BYTES)
     return _digest(head), _digest(read_at(offset - size, size))
 
 
@@ -98,14 +99,24 @@ def whole(read_at: ReadAt, offset: int) -> bytes:
 
 
 def continues(
-    cursor: FileCursor, read_at: ReadAt, *, inode: int, device: int, size: int, is_rewritten: bool
+    cursor: FileCursor,
+    read_at: ReadAt,
+    *,
+    inode: int,
+    device: int,
+    size: int,
+    is_rewritten: bool,
+    loose: int = 0,
 ) -> bool:
-    """Whether the file still begins with what was dealt with, as far as that can be told (see above)."""
+    """Whether the file still begins with what was dealt with, as far as that can be told (see above).
+
+    loose  bytes at the start that the harness rewrites in place; what they say is no sign
+    """
     if (inode, device) != (cursor.inode, cursor.device) or size < cursor.offset:
         return False
     if is_rewritten:
         return whole(read_at, cursor.offset) == cursor.whole
-    return windows(read_at, cursor.offset) == (cursor.head, cursor.tail)
+    return windows(read_at, cursor.offset, loose) == (cursor.head, cursor.tail)
 
 
 def _digest(data: bytes) -> bytes:

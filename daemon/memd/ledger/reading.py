@@ -153,7 +153,13 @@ class Reader:
             )
         else:
             is_same = known is not None and cursors.continues(
-                known, stream.read_at, inode=inode, device=device, size=size, is_rewritten=is_rewritten
+                known,
+                stream.read_at,
+                inode=inode,
+                device=device,
+                size=size,
+                is_rewritten=is_rewritten,
+                loose=source.store.head,
             )
         if known is not None and is_same:
             session, offset, state = known.session, known.offset, known.state
@@ -193,7 +199,7 @@ class Reader:
             return None
         offset += made.size
         made.is_more = bool(made.size) and (offset < size if not is_cold else bool(stream.read_at(offset, 1)))
-        head, tail = (b"", b"") if is_cold else cursors.windows(stream.read_at, offset)
+        head, tail = (b"", b"") if is_cold else cursors.windows(stream.read_at, offset, source.store.head)
         made.cursor = FileCursor(
             inode,
             device,

@@ -82,11 +82,16 @@ def _start(query: Query, updated: int, row_id: str, now_ms: int) -> tuple[int, s
     return max(0, min(updated, now_ms) - query.overlap_ms), ""
 
 
-def read_documents(adapter: Adapter, source: Source) -> Parsed:
-    """All of a session in many files."""
+def is_resting(source: Source, now_ms: int) -> bool:
+    """Whether nobody has touched a session's own document for `REST_MS`."""
+    return now_ms - source.mtime_ns // 1_000_000 > REST_MS
+
+
+def read_documents(adapter: Adapter, source: Source, *, is_at_rest: bool) -> Parsed:
+    """All of a session in many files; at rest also what was never completed."""
     assert adapter.gather is not None
     assert adapter.parse_rows is not None
-    name = adapter.queries[0].name
+    name = next(query.name for query in adapter.queries if query.is_at_rest == is_at_rest)
     found = documents.rows(adapter.gather, source.store.root, source.rel)
     parts: list[Parsed] = []
     state = b""
