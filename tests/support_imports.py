@@ -117,16 +117,23 @@ def readings(home: Path, harness: str, chunk: int = CHUNK) -> list[Reading]:
 
 
 def events_of(found: Iterable[Reading], session: str) -> list[Event]:
-    """The events of one session, from all its sources; those of a fork begin with its parent's."""
+    """The main line of one session, from all its sources; that of a fork begins with its parent's."""
     found = list(found)
-    mine = [one for one in found if one.session.id == session]
     events: list[Event] = []
-    for reading in mine:
+    for reading in sorted(
+        (one for one in found if one.session.id == session), key=lambda one: one.session.shift
+    ):
         base, end = reading.session.forked_from, reading.session.forked_at
         if base and end:
             events += [event for event in events_of(found, base) if event.at < end]
         events += reading.events
+        for turn in (turn for part in reading.parts for turn in part.turns):
+            events = [event if not turn.first <= event.at <= turn.last else _aside(event) for event in events]
     return events
+
+
+def _aside(event: Event) -> Event:
+    return msgspec.structs.replace(event, is_side=True)
 
 
 def messages_of(found: Iterable[Reading], session: str) -> list[list[str]]:

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from support_imports import Reading, losses_of, readings
+from support_imports import Reading, events_of, losses_of, messages_of, readings
 from support_order import conversation
 
 FIXTURES = Path(__file__).parents[1] / "fixtures" / "claude"
@@ -40,7 +40,7 @@ def said(expected: dict[str, Any]) -> list[list[str]]:
     return messages
 
 
-@pytest.mark.parametrize("name", sorted(set(NAMES) - {"cleared", "escaped", "forked"}))
+@pytest.mark.parametrize("name", sorted(set(NAMES) - {"cleared", "escaped", "forked", "queued", "rewound"}))
 def test_fixture_gives_exactly_its_conversation_in_order(name: str, tmp_path: Path) -> None:
     expected, found = load(name, tmp_path)
     main = [one for one in found if not one.session.is_side]
@@ -68,6 +68,33 @@ def test_escaped_turn_keeps_what_was_said_before_it(tmp_path: Path) -> None:
         ["assistant", "ACK SENTINEL-esc2"],
     ]
     assert reading.losses() == {"synthetic": 1}  # the notice that the person interrupted
+
+
+def test_prompt_typed_while_the_model_works_stands_where_it_was_read(tmp_path: Path) -> None:
+    expected, (reading,) = load("queued", tmp_path)
+    assert conversation(reading.events) == [
+        ["user", expected["typed"][0]],
+        ["user", "queued words SENTINEL-q2"],
+        ["assistant", "first done SENTINEL-q1"],
+        ["user", "! echo shell-line"],
+        ["assistant", "ACK"],
+    ]
+    assert [event.kind for event in reading.events][:4] == ["message", "tool_call", "tool_result", "message"]
+    assert not reading.losses()
+
+
+def test_turn_that_was_taken_back_is_beside_the_main_line(tmp_path: Path) -> None:
+    _expected, found = load("rewound", tmp_path)
+    (reading,) = found
+    assert messages_of(found, reading.session.id) == [
+        ["user", "one SENTINEL-r1"],
+        ["assistant", "ACK SENTINEL-r1"],
+        ["user", "two SENTINEL-r2three SENTINEL-r3"],
+        ["assistant", "ACK SENTINEL-r2three SENTINEL-r3"],
+    ]
+    aside = [event.content for event in events_of(found, reading.session.id) if event.is_side]
+    assert aside == ["two SENTINEL-r2", "ACK SENTINEL-r2"]
+    assert reading.losses()["branch"] == 1
 
 
 def test_fork_shares_the_events_of_its_beginning(tmp_path: Path) -> None:

@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from support_imports import Reading, losses_of, messages_of, readings
+from memd.harness import registry
+from support_imports import Reading, events_of, losses_of, messages_of, readings
 from support_order import conversation
 
 FIXTURES = Path(__file__).parents[1] / "fixtures" / "codex"
@@ -37,7 +38,7 @@ def said(expected: dict[str, Any]) -> list[list[str]]:
     return messages
 
 
-@pytest.mark.parametrize("name", sorted(set(NAMES) - {"cleared", "forked", "subagent"}))
+@pytest.mark.parametrize("name", sorted(set(NAMES) - {"cleared", "forked", "rewound", "subagent"}))
 def test_fixture_gives_exactly_its_conversation_in_order(name: str, tmp_path: Path) -> None:
     expected, found = load(name, tmp_path)
     assert [conversation(one.events) for one in found] == [said(expected)]
@@ -65,6 +66,47 @@ def test_fork_is_stitched_to_the_beginning_it_shares(tmp_path: Path) -> None:
         ["user", "on the original SENTINEL-fork3"],
         ["assistant", "ACK SENTINEL-fork3"],
     ]
+
+
+def test_thread_goes_on_in_further_files_after_turns_were_taken_back(tmp_path: Path) -> None:
+    _expected, found = load("rewound", tmp_path)
+    threads = {one.session.id for one in found}
+    (fork,) = (one.session for one in found if one.session.forked_from)
+    main = fork.forked_from
+    said = [
+        ["user", "one SENTINEL-r1"],
+        ["assistant", "ACK SENTINEL-r1"],
+        ["user", "two SENTINEL-r2 three SENTINEL-r3"],
+        ["assistant", "ACK SENTINEL-r2 SENTINEL-r3"],
+        ["user", "four SENTINEL-r4 five SENTINEL-r5"],
+        ["assistant", "ACK SENTINEL-r4 SENTINEL-r5"],
+        ["user", "ignored"],
+        ["assistant", "ACK"],
+        ["user", "six SENTINEL-r6"],
+        ["assistant", "ACK SENTINEL-r6"],
+    ]
+    assert threads == {main, fork.id}
+    assert messages_of(found, main) == said
+    assert messages_of(found, fork.id) == [
+        *said,
+        ["user", "seven SENTINEL-r7"],
+        ["assistant", "ACK SENTINEL-r7"],
+    ]
+    aside = [event.content for event in events_of(found, main) if event.is_side]
+    assert aside == ["two SENTINEL-r2", "ACK SENTINEL-r2", "four SENTINEL-r4", "ACK SENTINEL-r4"]
+    assert losses_of(found, main)["branch"] == 2
+
+
+def test_files_of_one_thread_are_kin_and_their_names_are_in_order(tmp_path: Path) -> None:
+    _expected, found = load("rewound", tmp_path)
+    kin = registry.resolve("codex").kin
+    shifts: dict[bytes, list[int]] = {}
+    for reading in sorted(found, key=lambda one: one.path):
+        shifts.setdefault(kin(reading.path), []).append(reading.session.shift)
+    assert sorted(len(parts) for parts in shifts.values()) == [1, 3]
+    assert all(parts == sorted(parts) and parts[0] == 0 for parts in shifts.values())
+    places = [event.at for one in found for event in one.events if not one.session.forked_from]
+    assert len(set(places)) == len(places)
 
 
 def test_sub_agent_is_a_side_session_of_its_parent(tmp_path: Path) -> None:

@@ -53,10 +53,15 @@ class Chain:
     def state(self) -> ChainState:
         return ChainState(
             last=self.last,
-            recent=[one if isinstance(one, int) else _sum(one) for one in self._recent],
+            recent=[one if isinstance(one, int) else sum_of(one) for one in self._recent],
             held=[(record, parent, since) for record, (parent, since) in self._held.items()],
             count=self._count if self._held else 0,
         )
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether any record waits now."""
+        return bool(self._held)
 
     def step(self, record: str, parent: str) -> str:
         """The record that `record` must wait for, "" when it may be placed. To be called in file order."""
@@ -91,7 +96,7 @@ class Chain:
     def _is_placed(self, parent: str) -> bool:
         if not parent:
             return True
-        return parent not in self._held and (parent in self._recent or _sum(parent) in self._recent)
+        return parent not in self._held and (parent in self._recent or sum_of(parent) in self._recent)
 
     def _hold(self, record: str, parent: str, since: int) -> None:
         if record not in self._held:
@@ -122,5 +127,6 @@ class Chain:
         return tuple(given_up)
 
 
-def _sum(record: str) -> int:
+def sum_of(record: str) -> int:
+    """A checksum that stands for a record's id."""
     return zlib.crc32(record.encode("utf-8", "surrogatepass"))

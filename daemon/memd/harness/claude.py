@@ -6,8 +6,8 @@
 
 One JSON object a line, appended only. `uuid` names a record and is kept when a conversation is copied (fork,
 background, compaction replay), so it alone is the origin of an event; several records share one `message.id`.
-Lines are not always in order: `parentUuid` is. Folder names collide and say nothing: the first recorded
-`cwd` decides where a session belongs.
+Lines are not always in order: `parentUuid` is. A prompt typed where another was typed before is a rewind.
+Folder names collide and say nothing: the first recorded `cwd` decides where a session belongs.
 
     source  Claude Code 2.1.197, session files and program read 2026-11
 """
@@ -19,7 +19,7 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
-from memd.harness.chain import Chain
+from memd.harness.chain import Chain, sum_of
 from memd.harness.claude_records import (
     ARGUMENTS,
     CALLS,
@@ -62,10 +62,12 @@ from memd.harness.model import (
     Parsed,
     Session,
     Store,
+    Turn,
 )
 from memd.harness.packets import is_own
 from memd.harness.records import FAULTS, Recovered, clip, compact, recover, split, whole_halves
 
+MAX_PROMPTS = 64  # places to which a person can go back
 HEAD_LINES = 512  # records at the start of a file among which the session and its directory are looked for
 
 _UUID = re.compile(rb"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
@@ -91,6 +93,9 @@ class _Reader:
         self.chain = Chain(memory.chain)
         self.events: list[Event] = []
         self.links: list[Link] = []
+        self.turns: list[Turn] = []
+        self.waiting_since = memory.waiting_since
+        self.prompts = {parent: (uuid, at) for parent, uuid, at in memory.prompts}
         self.sessions: list[Session] = []
         self.losses = Losses()
 
@@ -114,6 +119,11 @@ class _Reader:
                 waits_for = chain.step(uuid, parent)
                 for missing in chain.given_up:
                     self.links.append(Link(session=self.session, record=missing, at=start))
+                if record.promptSource == "typed" and parent:
+                    self._typed(parent, uuid, start)
+                if waits_for or self.waiting_since >= 0:
+                    first = self.waiting_since if self.waiting_since >= 0 else start
+                    self.waiting_since = first if chain.is_waiting else -1
             if kind == "assistant" or kind == "user":
                 strays = parent and parent != before and len(parent) <= 128
                 about: dict[str, str | bool | int] = {"parent_id": parent} if strays else {}
@@ -139,6 +149,21 @@ class _Reader:
             self.has_cwd = self.is_known = True
             started, version = head.timestamp or "", head.version or ""
             self.sessions.append(Session(id=self.session, cwd=head.cwd, started=started, version=version))
+
+    def _typed(self, parent: str, uuid: str, at: int) -> None:
+        """A prompt behind a record behind which another was typed before: that one was taken back.
+
+        Everything since then is a branch that was left, but for records that were written too early.
+        """
+        place, name = sum_of(parent), sum_of(uuid)
+        before, first = self.prompts.pop(place, (name, at))
+        self.prompts[place] = (name, at)
+        if len(self.prompts) > MAX_PROMPTS:
+            del self.prompts[next(iter(self.prompts))]
+        last = (at if self.waiting_since < first else self.waiting_since) - 1
+        if before != name and last > first:
+            self.turns.append(Turn(session=self.session, first=first, last=last, is_side=True))
+            self._lose("branch")
 
     def _lose(self, what: str) -> None:
         self.losses.add(self.session, what)
@@ -340,10 +365,17 @@ def parse(chunk: bytes, base: int, state: bytes) -> Parsed:
     if memory.is_side:
         return _count_side(reader, lines, consumed)
     reader.read(lines, base)
-    after = Memory(session=reader.session, has_cwd=reader.has_cwd, chain=reader.chain.state())
+    after = Memory(
+        session=reader.session,
+        has_cwd=reader.has_cwd,
+        waiting_since=reader.waiting_since,
+        prompts=[(parent, uuid, at) for parent, (uuid, at) in reader.prompts.items()],
+        chain=reader.chain.state(),
+    )
     return Parsed(
         events=reader.events,
         links=reader.links,
+        turns=reader.turns,
         losses=reader.losses.done(),
         sessions=reader.sessions,
         consumed=consumed,

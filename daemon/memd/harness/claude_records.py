@@ -121,6 +121,7 @@ class Record(msgspec.Struct, gc=False):
     isMeta: bool | None = None
     isCompactSummary: bool | None = None
     isApiErrorMessage: bool | None = None
+    promptSource: str | None = None
     message: Message | None = None
 
 
@@ -166,6 +167,8 @@ class Memory(msgspec.Struct):
     session: str = ""
     is_side: bool = False  # a side conversation's file: counted against `session`, never read
     has_cwd: bool = False
+    waiting_since: int = -1  # `at` of the first record that waits for another
+    prompts: list[tuple[int, int, int]] = []  # what was typed: sums of its parent and its id, its `at`
     chain: ChainState = msgspec.field(default_factory=ChainState)
 
 

@@ -1,6 +1,7 @@
 """Codex CLI: where its rollouts lie and how to read them.
 
     <CODEX_HOME>/sessions/YYYY/MM/DD/rollout-<time>-<thread>.jsonl         a thread
+    <CODEX_HOME>/sessions/YYYY/MM/DD/rollout-<time>-<thread>_<part>.jsonl  how it goes on after a rewind
     the same name with `.zst`                                              it, gone cold: the same bytes
     <CODEX_HOME>/archived_sessions/rollout-...                             put away by hand
 
@@ -8,7 +9,8 @@
 later one belongs to a thread that was replayed into it. A visible message may stand twice, as `response_item`
 and as `event_msg`, in either order, or only once: the first form is taken and its mirror left out. A
 compaction writes its summary as if it were a reply and says so afterwards. A fork holds only what is new and
-names the thread and the offset it goes on from.
+names the thread and the offset it goes on from. When a person takes turns back, the thread goes on in a
+further file, which names the part (the first is named like the thread) and the offset it goes on from.
 
     source  codex-cli 0.171.0, rollouts and program read 2026-11; older forms (`user_message`,
             `agent_message`) from rollouts of 0.120 to 0.149
@@ -19,6 +21,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import msgspec
+from msgspec.structs import replace
 
 from memd.harness.codex_mirrors import Mirrors, Pending, Reply, sum_of
 from memd.harness.codex_records import (
@@ -26,6 +29,7 @@ from memd.harness.codex_records import (
     CALLS,
     EXIT,
     IMAGES,
+    NAME,
     OLD_EXIT,
     OPENERS,
     RESULTS,
@@ -33,7 +37,6 @@ from memd.harness.codex_records import (
     SILENT_EVENTS,
     SILENT_ITEMS,
     TEXTS,
-    THREAD,
     Lean,
     Part,
     Payload,
@@ -44,6 +47,8 @@ from memd.harness.codex_records import (
     is_injected,
     is_record,
     meta_session,
+    shift_of,
+    taken_back_to,
 )
 from memd.harness.losses import Losses
 from memd.harness.model import Adapter, Environment, Event, Kind, Parsed, Session, Store, Turn
@@ -59,6 +64,7 @@ class _Memory(msgspec.Struct):
     """The state between two chunks."""
 
     session: str = ""
+    shift: int = 0
     is_side: bool = False
     has_header: bool = False
     prompts: list[int] = []  # where the last turns began
@@ -74,6 +80,7 @@ class _Reader:
 
     def __init__(self, memory: _Memory) -> None:
         self.session = memory.session
+        self.shift = memory.shift
         self.is_side = memory.is_side
         self.has_header = memory.has_header
         self.mirrors = Mirrors(memory.pending, memory.reply)
@@ -108,7 +115,7 @@ class _Reader:
             elif kind == "compacted":
                 self._compacted(record, payload, start)
             elif kind == "session_meta":
-                self._learn(line)
+                self._learn(line, start)
             elif kind not in SILENT:
                 self.losses.add(self.session, "unknown-type")
 
@@ -126,17 +133,21 @@ class _Reader:
             self.losses.add(self.session, found.what)
         return found
 
-    def _learn(self, line: bytes) -> None:
+    def _learn(self, line: bytes, at: int) -> None:
         if self.has_header:
             return
         try:
-            said = meta_session(decode_header(line))
+            header = decode_header(line)
         except FAULTS:
-            said = None
+            return
+        said = meta_session(header)
         if said is None or (self.session and said.id != self.session):
             return
         self.session, self.is_side, self.has_header = said.id, said.is_side, True
-        self.sessions.append(said)
+        self.sessions.append(replace(said, shift=self.shift))
+        first = taken_back_to(header)
+        if first and self.shift > first:
+            self._leave(first, self.shift - 1)
         if said.is_side and said.parent:
             self.losses.add(said.parent, "sub-agent")
 
@@ -298,8 +309,12 @@ class _Reader:
         if count > 0 and self.prompts:
             first = self.prompts[-min(count, len(self.prompts))]
             del self.prompts[-count:]
-            self.turns.append(Turn(session=self.session, first=first, last=at, is_side=True))
+            self._leave(first, at)
             self.mirrors.new_turn()
+
+    def _leave(self, first: int, last: int) -> None:
+        self.turns.append(Turn(session=self.session, first=first, last=last, is_side=True))
+        self.losses.add(self.session, "branch")
 
     def _compacted(self, record: Record, payload: Payload, at: int) -> None:
         text = payload.message or payload.text or ""
@@ -385,12 +400,13 @@ def parse(chunk: bytes, base: int, state: bytes) -> Parsed:
         memory = _Memory()
     lines, consumed = split(chunk)
     reader = _Reader(memory)
-    reader.read(lines, base)
+    reader.read(lines, base + memory.shift)
     events = reader.events
     if reader.taken_back:
         events = [event for event in events if event.at not in reader.taken_back]
     after = _Memory(
         session=reader.session,
+        shift=memory.shift,
         is_side=reader.is_side,
         has_header=reader.has_header,
         prompts=reader.prompts,
@@ -409,8 +425,9 @@ def parse(chunk: bytes, base: int, state: bytes) -> Parsed:
 
 def identify(path: bytes, head: bytes, flavor: str) -> Session | None:
     """The thread of a rollout: what its first `session_meta` says, else the id in its name."""
-    match = THREAD.fullmatch(path.rsplit(b"/", 1)[-1])
+    match = NAME.fullmatch(path.rsplit(b"/", 1)[-1])
     named = match[1].decode("ascii") if match else ""
+    shift = shift_of(match[2].decode("ascii"), named) if match and match[2] else 0
     for line in head.split(b"\n", HEAD_LINES)[:HEAD_LINES]:
         if b'"session_meta"' not in line:
             continue
@@ -419,13 +436,19 @@ def identify(path: bytes, head: bytes, flavor: str) -> Session | None:
         except FAULTS:
             continue
         if said is not None and (said.id == named or not named):
-            return said
-    return Session(id=named) if named and b"\n" in head else None
+            return replace(said, shift=shift)
+    return Session(id=named, shift=shift) if named and b"\n" in head else None
 
 
 def begin(session: Session, flavor: str) -> bytes:
     """The state before the first record. The header is still read, so that `parse` reports the session."""
-    return msgspec.msgpack.encode(_Memory(session=session.id, is_side=session.is_side))
+    return msgspec.msgpack.encode(_Memory(session=session.id, shift=session.shift, is_side=session.is_side))
+
+
+def kin(path: bytes) -> bytes:
+    """The thread of a rollout: where turns were taken back it goes on in another file."""
+    match = NAME.fullmatch(path.rsplit(b"/", 1)[-1])
+    return match[1] if match else b""
 
 
 def stores(environment: Environment) -> tuple[Store, ...]:
@@ -445,5 +468,6 @@ ADAPTER = Adapter(
     stores=stores,
     identify=identify,
     begin=begin,
+    kin=kin,
     parse=parse,
 )

@@ -102,7 +102,11 @@ INJECTED = re.compile(
 )
 EXIT = re.compile(r"(?:Process exited with code|^Exit code:) (-?\d{1,10})\b")
 OLD_EXIT = re.compile(r'"exit_code": ?(-?\d{1,10})\b')
-THREAD = re.compile(rb"rollout-.*?-([0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12})\.jsonl(?:\.zst)?")
+_UUID = r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}"
+NAME = re.compile(rf"rollout-.*?-({_UUID})(?:_({_UUID}))?\.jsonl(?:\.zst)?".encode())
+"""The name of a rollout: its thread, and the part of it that the file begins where one was taken back."""
+
+PART = re.compile(_UUID)
 SPAWNED = re.compile(rb'"parent_thread_id": ?"([^"\\]{1,128})"')
 
 
@@ -221,7 +225,13 @@ def meta_session(header: Header) -> Session | None:
     is_side = bool(parent) or meta.thread_source == "subagent" or b'"subagent"' in source
     if is_side and not parent and meta.session_id and meta.session_id != meta.id:
         parent = meta.session_id
-    base = meta.history_base
+    forked_from, forked_at = "", 0
+    if meta.forked_from_id:
+        base = meta.history_base
+        forked_from = meta.forked_from_id
+        if base and base.thread_id and base.thread_id < forked_from:
+            forked_from = base.thread_id  # the fork of a fork, from a place before the first one
+        forked_at = end_of(base, forked_from)
     return Session(
         id=clip(meta.id, 512)[0],
         cwd=meta.cwd or "",
@@ -229,6 +239,34 @@ def meta_session(header: Header) -> Session | None:
         version=meta.cli_version or "",
         is_side=is_side,
         parent=parent,
-        forked_from=(base.thread_id if base and base.thread_id else meta.forked_from_id) or "",
-        forked_at=base.end_byte_offset or 0 if base else 0,
+        forked_from=clip(forked_from, 512)[0],
+        forked_at=forked_at,
     )
+
+
+def shift_of(part: str, thread: str) -> int:
+    """Where the places of a part of a thread begin: later parts are higher, and none reaches into the next.
+
+    A part is named by a UUID of version 7, which begins with its milliseconds. The first has the thread's.
+    """
+    if part == thread or not PART.fullmatch(part):
+        return 0
+    return (int(part.replace("-", "")[:12], 16) % (1 << 42)) << 20  # fits 63 bits until 2109
+
+
+def end_of(base: Base | None, thread: str) -> int:
+    """The place in a thread at which a history that is based on it begins to be its own; 0: not said."""
+    if base is None or not base.end_byte_offset or base.end_byte_offset < 0:
+        return 0
+    return shift_of(base.thread_id or thread, thread) + base.end_byte_offset % (1 << 40)
+
+
+def taken_back_to(header: Header) -> int:
+    """The place in its own thread from which a file replaces what was there; 0: it replaces nothing."""
+    meta = header.payload
+    if meta is None or not meta.id or meta.forked_from_id:
+        return 0
+    base = meta.history_base
+    if base and base.thread_id and base.thread_id < meta.id:
+        return 1  # a fork was taken back to a place before its beginning
+    return end_of(base, meta.id)

@@ -42,7 +42,7 @@ class Event(msgspec.Struct, frozen=True, kw_only=True, gc=False):
                  time and role; without any id the session and `at`
     record       the record's own id, empty when it has none
     block        position of the block in its record
-    at           file offset or ordinal of the record: file order
+    at           file offset or ordinal of the record (and the source's `Session.shift`): file order
     parent       the `record` this one must wait for, because the harness's own chain puts it behind something
                  that has not been placed yet; empty (nearly always): file order is right. See `Link`
     occurred_at  as the harness recorded it, made RFC 3339 in UTC where it was a number
@@ -129,6 +129,7 @@ class Session(msgspec.Struct, frozen=True, kw_only=True):
     parent: str = ""  # the session that spawned this sub-agent
     forked_from: str = ""  # the session whose beginning this one shares
     forked_at: int = 0  # the parent's events with a smaller `at` come first; 0: not said, nothing to stitch
+    shift: int = 0  # what this source adds to every `at`, where a session goes on in another file. See `kin`
 
 
 class Parsed(msgspec.Struct, frozen=True, kw_only=True):
@@ -235,6 +236,10 @@ def _begin(session: Session, flavor: str) -> bytes:
     return b""
 
 
+def _kin(path: bytes) -> bytes:
+    return b""
+
+
 class Adapter(msgspec.Struct, frozen=True, kw_only=True):
     """All that memd knows about importing one harness. One module each, found by the registry.
 
@@ -246,6 +251,9 @@ class Adapter(msgspec.Struct, frozen=True, kw_only=True):
                   this harness, or not yet: ask again when the file has grown
     begin         the state for the first chunk of a source, from what `identify` said and the store's flavor.
                   Always use it: it is how a record grammar knows what only the path says
+    kin           for the path of a source below the root: what it has in common with the other files of the
+                  same session, empty for a session in one file. Files with the same answer continue each
+                  other in the order of their names: each is read to its end before the next is begun
     parse         the record grammar of its files (None for a harness that only has a database)
     queries       SELECTs for its database, with `parse_rows`; one state for all of them
     gather        makes rows of the stores that say `documents`
@@ -257,6 +265,7 @@ class Adapter(msgspec.Struct, frozen=True, kw_only=True):
     stores: Callable[[Environment], tuple[Store, ...]]
     identify: Callable[[bytes, bytes, str], Session | None]
     begin: Callable[[Session, str], bytes] = _begin
+    kin: Callable[[bytes], bytes] = _kin
     parse: Parse | None = None
     queries: tuple[Query, ...] = ()
     parse_rows: ParseRows | None = None
@@ -265,8 +274,5 @@ class Adapter(msgspec.Struct, frozen=True, kw_only=True):
 
 def event_id(harness: str, event: Event) -> str:
     """The deterministic id: the same for every retry, replay and machine, and before any scrubbing."""
-    digest = hashlib.sha256()
-    for part in (harness, event.origin, str(event.block), event.kind, event.content):
-        digest.update(part.encode("utf-8", "surrogatepass"))
-        digest.update(b"\0")
-    return "native:" + digest.hexdigest()
+    text = f"{harness}\0{event.origin}\0{event.block}\0{event.kind}\0{event.content}\0"
+    return "native:" + hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
