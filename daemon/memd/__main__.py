@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import faulthandler
 import os
 import resource
 import signal
@@ -43,6 +44,7 @@ def main() -> int:
     options = parser.parse_args()
     try:
         os.umask(0o077)
+        faulthandler.enable()  # a watchdog's SIGABRT shows where the daemon stood
         _allow_many_files()
         manager = ServiceManager(os.environ)  # type: ignore[arg-type]
         configuration = Configuration(paths.config_path())

@@ -11,6 +11,7 @@ from memd import __version__, protocol
 from memd.errors import TryAgain
 
 DOWN_S = 10.0
+RELOAD_S = 10.0
 
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -27,7 +28,7 @@ def run(options: argparse.Namespace) -> int:
         return _up(options.quiet)
     if options.command == "down":
         return _down()
-    done = client.ask(protocol.Reload(), protocol.Done, start=False)
+    done = client.ask(protocol.Reload(), protocol.Done, start=False, timeout_s=RELOAD_S)
     print(done.message)
     return 0 if done.message == "configuration re-read" else 78
 
@@ -64,7 +65,7 @@ def _stop() -> None:
 
     if services.service_state().is_active:
         services.stop_service()
-    elif client.ping() is not None:
+    if client.ping() is not None:  # also one that was started by hand beside the service
         client.ask(protocol.Stop(), protocol.Done, start=False, timeout_s=5.0)
     deadline = time.monotonic() + DOWN_S
     while time.monotonic() < deadline:

@@ -144,39 +144,8 @@ def _service() -> Finding:
         state = services.service_state()
     except MemdError as reason:
         return Finding(level="warning", subject="service", message=str(reason), remedy=reason.remedy)
-    if not state.is_installed:
-        return Finding(
-            level="note",
-            subject="service",
-            message="not installed: memd does not start by itself",
-            remedy="Run `memctl service install`." if state.is_supported else "",
-        )
-    if state.running is None or not state.running.is_reachable:
-        return Finding(
-            level="warning",
-            subject="service",
-            message=f"{state.manager} cannot be reached from here",
-            remedy="Log in to a session that has a user service manager, or start memd with `memctl up`.",
-        )
-    if state.running.trouble:
-        return Finding(
-            level="problem",
-            subject="service",
-            message=state.running.trouble,
-            remedy="Run `memctl service status` for the whole of it.",
-        )
-    if state.is_changed_by_hand:
-        return Finding(
-            level="note", subject="service", message="its files were changed by hand; they are left alone"
-        )
-    if state.lingers is False:
-        return Finding(
-            level="note",
-            subject="service",
-            message="memd stops at logout",
-            remedy="Run `loginctl enable-linger` if it should go on.",
-        )
-    return Finding(level="ok", subject="service", message=f"installed in {state.manager}")
+    level, message, remedy = services.judge(state)
+    return Finding(level=level, subject="service", message=message, remedy=remedy)
 
 
 def _configuration() -> Finding:

@@ -76,7 +76,7 @@ def run(options: argparse.Namespace) -> int:
         case "search":
             return _print(
                 protocol.Search(
-                    query=" ".join(options.query),
+                    query=_text(" ".join(options.query)),
                     form="json" if options.json else "text",
                     color=quick.wants_color(),
                     width=quick.columns(),
@@ -149,6 +149,11 @@ def since(text: str, now: float) -> str:
     except ValueError:
         raise UsageError(f"--since {text}: neither a date, nor a time, nor an age like 2d") from None
     return moment_in.astimezone(datetime.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def _text(words: str) -> str:
+    """What a terminal sent that is not UTF-8 becomes U+FFFD: it can be searched for, and found nowhere."""
+    return os.fsencode(words).decode("utf-8", "replace")
 
 
 def _absolute(path: str) -> bytes:

@@ -15,8 +15,10 @@ from __future__ import annotations
 
 import os
 import select
+import signal
 import sys
 import time
+import traceback
 from collections import deque
 
 from memd.harness.model import Adapter, Environment, Store
@@ -292,11 +294,22 @@ def _nearest(root: bytes) -> list[bytes]:
 
 
 def main() -> int:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C in a terminal is the daemon's to heed
     try:
-        Worker(0, os.dup(1)).run()
-    except (BrokenPipeError, KeyboardInterrupt):
+        Worker(0, 1).run()
+    except BrokenPipeError:
         pass  # the daemon is gone
+    except Exception as bug:  # noqa: BLE001  the edge of a process: say where, not what
+        sys.stderr.write(_where(bug))
+        return 70
     return 0
+
+
+def _where(bug: Exception) -> str:
+    """What failed and where, without the words of the exception: they may quote a transcript."""
+    frames = traceback.extract_tb(bug.__traceback__)
+    places = " < ".join(f"{os.path.basename(f.filename)}:{f.lineno} {f.name}" for f in reversed(frames[-6:]))
+    return f"{type(bug).__name__} at {places}"
 
 
 if __name__ == "__main__":

@@ -17,7 +17,7 @@ from functools import partial
 import structlog
 import trio
 
-from memd.errors import MemdError
+from memd.errors import MemdError, TryAgain
 from memd.harness.model import Environment
 from memd.ledger import messages
 from memd.ledger.messages import Rules
@@ -27,9 +27,27 @@ from memd.service.lane import BULK, LIVE, Lane
 RESTART_S = (0.1, 0.5, 2.0, 5.0)  # pauses before the worker is started again; the last one repeats
 STEADY_S = 60.0  # a worker that lived this long starts the pauses over
 RETRY_S = 2.0  # before a batch that the disk refused is tried again
+FLUSH_RESTARTS = 4  # of the worker, that one who waits sits out
+MAX_LAST_WORDS = 600
+LAST_WORDS_S = 0.1
 MAX_HINTS = 2000  # paths that wait; more of them mean: look at everything
 
 log = structlog.get_logger()
+
+
+class _Flush:
+    """Somebody who waits for the import to catch up."""
+
+    def __init__(self) -> None:
+        self.done = trio.Event()
+        self.failure = ""
+        self._restarts = 0
+
+    def note_restart(self, reason: str) -> None:
+        self._restarts += 1
+        if self._restarts > FLUSH_RESTARTS:
+            self.failure = reason or "the worker ends without a word"
+            self.done.set()
 
 
 class Importer:
@@ -56,7 +74,7 @@ class Importer:
         self._commands: deque[messages.AnyCommand] = deque()
         self._hints: set[bytes] = set()
         self._has_words = trio.Event()
-        self._flushes: dict[int, trio.Event] = {}
+        self._flushes: dict[int, _Flush] = {}
         self._extras: list[messages.Extra] = []
         self._token = 0
         self.progress = messages.Progress(sources=0, total_bytes=0, left_sources=0, left_bytes=0)
@@ -64,6 +82,7 @@ class Importer:
         self.trouble = ""
         self.restarts = 0
         self.pid = 0
+        self._last_words = ""
 
     # ----------------------------------------------------------------------- from others
 
@@ -88,15 +107,17 @@ class Importer:
         self._command(extra)
 
     async def flush(self) -> None:
-        """Return when everything visible now is in the ledger."""
+        """Return when everything visible now is in the ledger; raises TryAgain when the worker keeps dying."""
         self._token += 1
-        token, done = self._token, trio.Event()
-        self._flushes[token] = done
+        token, flush = self._token, _Flush()
+        self._flushes[token] = flush
         self._command(messages.Flush(token=token))
         try:
-            await done.wait()
+            await flush.done.wait()
         finally:
             self._flushes.pop(token, None)
+        if flush.failure:
+            raise TryAgain(f"the import keeps failing: {flush.failure}", remedy="See `memctl logs`.")
 
     def _command(self, command: messages.AnyCommand) -> None:
         self._commands.append(command)
@@ -113,16 +134,18 @@ class Importer:
             self.state = "restarting"
             self.restarts += 1
             tries = 0 if trio.current_time() - began > STEADY_S else tries + 1
-            log.warning("worker.ended", restarts=self.restarts)
+            log.warning("worker.ended", restarts=self.restarts, reason=self._last_words)
+            for flush in self._flushes.values():
+                flush.note_restart(self._last_words)
             await trio.sleep(RESTART_S[min(tries, len(RESTART_S) - 1)])
 
     async def _one_worker(self) -> None:
         """From the start of a worker process to its end."""
         process = await trio.lowlevel.open_process(
-            [sys.executable, "-P", "-m", "memd.ledger.worker"],
+            [sys.executable, "-I" if sys.flags.isolated else "-P", "-m", "memd.ledger.worker"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
             cwd="/",
         )
         assert process.stdin is not None
@@ -142,7 +165,11 @@ class Importer:
             self.state = "running"
             async with trio.open_nursery() as nursery:
                 nursery.start_soon(self._speak, process.stdin)
+                nursery.start_soon(self._hear, process.stderr)
                 await self._listen(process.stdout)
+                with trio.move_on_after(LAST_WORDS_S):
+                    await process.wait()
+                    await trio.sleep(LAST_WORDS_S)
                 nursery.cancel_scope.cancel()
         except trio.BrokenResourceError:
             pass  # it died while it was spoken to
@@ -150,6 +177,13 @@ class Importer:
             with trio.CancelScope(shield=True, deadline=trio.current_time() + 1):
                 process.kill()
                 await process.wait()
+
+    async def _hear(self, stderr: trio.abc.ReceiveStream | None) -> None:
+        """The end of what the worker said before it died: a failure and its place, never content."""
+        assert stderr is not None
+        self._last_words = ""
+        async for data in stderr:
+            self._last_words = (self._last_words + data.decode("utf-8", "replace"))[-MAX_LAST_WORDS:]
 
     async def _speak(self, stdin: trio.abc.SendStream) -> None:
         while True:
@@ -178,9 +212,9 @@ class Importer:
             case messages.Progress():
                 self.progress = news
             case messages.Flushed(token=token):
-                done = self._flushes.get(token)
-                if done is not None:
-                    done.set()
+                flush = self._flushes.get(token)
+                if flush is not None:
+                    flush.done.set()
 
     async def _put_in(self, batch: Batch, priority: int) -> None:
         while True:
