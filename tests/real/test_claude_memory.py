@@ -208,6 +208,36 @@ def test_memory_stays_shared_when_memd_is_killed(checkout: World, memd: Memd) ->
     assert "SENTINEL-body_f1" in with_note
 
 
+def test_note_written_while_memd_was_away_is_merged_when_it_is_back(checkout: World, memd: Memd) -> None:
+    make_login(checkout, FIRST)
+    memd.ctl("enroll", ROOT)
+    remember(checkout, FIRST, ROOT, "deploy", "i1")
+    memd.ctl("down")
+    make_login(checkout, SECOND)
+    remember(checkout, SECOND, SUBDIRECTORY, "tests", "i2")
+    memd.up()
+    memd.wait_until_linked(ROOT, SECOND)
+
+    first, with_note = recall(checkout, FIRST, ROOT, "tests")
+    assert "SENTINEL-index_i1" in first
+    assert "SENTINEL-index_i2" in first
+    assert "SENTINEL-body_i2" in with_note
+
+
+def test_unenrolled_agent_keeps_its_memory_under_every_login(checkout: World, memd: Memd) -> None:
+    make_login(checkout, FIRST)
+    make_login(checkout, SECOND)
+    memd.ctl("enroll", ROOT)
+    remember(checkout, FIRST, ROOT, "deploy", "j1")
+    memd.ctl("unenroll", ROOT)
+    memd.ctl("down")
+
+    first, with_note = recall(checkout, SECOND, ROOT, "deploy")
+    assert "SENTINEL-index_j1" in first
+    assert "SENTINEL-body_j1" in with_note
+    assert checkout.run("find", FIRST, SECOND, "-type", "l").out == ""
+
+
 def test_logins_share_nothing_without_memd(checkout: World) -> None:
     """The control: what the tests above see comes from memd."""
     make_login(checkout, FIRST)
