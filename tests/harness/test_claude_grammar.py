@@ -100,6 +100,12 @@ def test_shell_line_of_the_person_and_its_output_are_kept() -> None:
     ]
 
 
+@pytest.mark.parametrize("tag", ["<command-name>", "<command-args>", "<bash-input>", "<bash-stdout>"])
+def test_endless_opening_tags_are_read_once(tag: str) -> None:
+    parsed = parse("claude", user("u", tag * 200_000), user("v", "after"))
+    assert parsed.events[-1].content == "after"
+
+
 @pytest.mark.parametrize("text", ["<div> is wrong here", "why <system-reminder>?", "[x] do this", "  <b>"])
 def test_angle_brackets_alone_hide_nothing(text: str) -> None:
     assert texts("claude", user("u", text)) == [("message", "user", text)]

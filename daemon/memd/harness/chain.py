@@ -17,7 +17,7 @@ from collections import deque
 
 import msgspec
 
-RECENT = 128
+RECENT = 64
 WINDOW = 64
 MAX_ID = 128  # characters; a longer id is no id, and its record stands where it stands
 

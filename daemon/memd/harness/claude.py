@@ -15,15 +15,13 @@ Folder names collide and say nothing: the first recorded `cwd` decides where a s
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import msgspec
 
 from memd.harness.chain import Chain, sum_of
 from memd.harness.claude_records import (
-    ARGUMENTS,
     CALLS,
-    COMMAND,
     COMPACTIONS,
     ECHOES,
     IMAGES,
@@ -35,7 +33,7 @@ from memd.harness.claude_records import (
     REASONING,
     RESULTS,
     SHELL_INPUT,
-    SHELL_OUTPUT,
+    SHELL_OUTPUTS,
     SILENT,
     Attachment,
     Block,
@@ -44,6 +42,7 @@ from memd.harness.claude_records import (
     Part,
     Record,
     Whole,
+    between,
     decode_extra,
     decode_head,
     decode_memory,
@@ -65,7 +64,7 @@ from memd.harness.model import (
     Turn,
 )
 from memd.harness.packets import is_own
-from memd.harness.records import FAULTS, Recovered, clip, compact, recover, split, whole_halves
+from memd.harness.records import FAULTS, SAFE_LENGTH, Recovered, clip, compact, recover, split, whole_halves
 
 MAX_PROMPTS = 64  # places to which a person can go back
 HEAD_LINES = 512  # records at the start of a file among which the session and its directory are looked for
@@ -202,8 +201,8 @@ class _Reader:
             body, is_cut = compact(block.input, MAX_EVENT_BYTES - 4 * len(name) - 2)
             if is_cut:
                 self._lose("shortened")
-            about = {"tool": name, "tool_use_id": clip(block.id or "", 512)[0], **place.about}
-            self._add(place, "tool_call", "assistant", f"{name}: {body}", index, about)
+            made = {"tool": name, "tool_use_id": clip(block.id or "", 512)[0], **place.about}
+            self._add(place, "tool_call", "assistant", f"{name}: {body}", index, made)
         elif kind in RESULTS:
             content = block.content if isinstance(block.content, str) else self._flat(block.content)
             if is_own(content):
@@ -238,16 +237,16 @@ class _Reader:
                 self._lose("synthetic")
                 return
             if ECHOES.match(head):
-                command, arguments = COMMAND.search(text), ARGUMENTS.search(text)
-                if command is None or arguments is None or not arguments[1].strip():
+                command, arguments = between(text, "command-name"), between(text, "command-args")
+                if not command or not arguments:
                     self._lose("command")
                     return
-                text = f"{command[1]} {arguments[1].strip()}"  # what the person typed behind the command
-            elif shell := SHELL_INPUT.match(text):
-                text = f"! {shell[1].strip()}"
-            elif SHELL_OUTPUT.match(head):
+                text = f"{command} {arguments}"  # what the person typed behind the command
+            elif head.startswith(f"<{SHELL_INPUT}>"):
+                text = f"! {between(text, SHELL_INPUT)}"
+            elif head.startswith(tuple(f"<{tag}>" for tag in SHELL_OUTPUTS)):
                 kind, role = "tool_result", "tool"
-                text = "\n".join(out for out in SHELL_OUTPUT.findall(text) if out.strip())
+                text = "\n".join(out for tag in SHELL_OUTPUTS if (out := between(text, tag)))
         if not text or text.isspace():
             return
         if is_own(text):
@@ -262,11 +261,12 @@ class _Reader:
         role: str,
         content: str,
         index: int,
-        about: Mapping[str, str | bool | int],
+        about: dict[str, str | bool | int],
     ) -> None:
-        content, is_cut = clip(content)
-        if is_cut:
-            self._lose("shortened")
+        if len(content) > SAFE_LENGTH:
+            content, is_cut = clip(content)
+            if is_cut:
+                self._lose("shortened")
         self.events.append(
             Event(
                 session=self.session,
@@ -279,7 +279,7 @@ class _Reader:
                 block=index,
                 parent=place.waits_for,
                 occurred_at=place.occurred_at,
-                metadata={**about},
+                metadata=about,
             )
         )
 
@@ -307,8 +307,8 @@ class _Reader:
             if text and not text.isspace():
                 if not place.uuid and extra.leafUuid:
                     place.uuid = f"{kind}:{extra.leafUuid}"
-                about = {"summary_type": extra.subtype or kind}
-                self._add(place, "compaction", "assistant", text, 0, about)
+                place.about["summary_type"] = clip(extra.subtype or kind, 512)[0]
+                self._add(place, "compaction", "assistant", text, 0, place.about)
         elif kind != "system":
             self._lose("unknown-type")
 

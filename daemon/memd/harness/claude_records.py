@@ -79,10 +79,19 @@ NOTICES = re.compile(
 """Texts in the user's name that the program wrote."""
 
 ECHOES = re.compile(r"<(?:command-name|command-message|command-args|local-command-std(?:out|err))>")
-COMMAND = re.compile(r"<command-name>\s*(\S+?)\s*</command-name>")
-ARGUMENTS = re.compile(r"<command-args>(.*?)</command-args>", re.DOTALL)
-SHELL_INPUT = re.compile(r"<bash-input>(.*?)</bash-input>", re.DOTALL)
-SHELL_OUTPUT = re.compile(r"<bash-std(?:out|err)>(.*?)</bash-std(?:out|err)>", re.DOTALL)
+
+SHELL_INPUT = "bash-input"
+SHELL_OUTPUTS = ("bash-stdout", "bash-stderr")
+
+
+def between(text: str, tag: str) -> str:
+    """What stands in the first `<tag>…</tag>`, without white space around it; "" when there is none.
+
+    Not a regular expression: those try every opening tag again when there is no closing one.
+    """
+    start = text.find(f"<{tag}>")
+    end = text.find(f"</{tag}>", start)
+    return text[start + len(tag) + 2 : end].strip() if 0 <= start < end else ""
 
 
 class Part(msgspec.Struct, gc=False):

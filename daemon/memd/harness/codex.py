@@ -53,7 +53,7 @@ from memd.harness.codex_records import (
 from memd.harness.losses import Losses
 from memd.harness.model import Adapter, Environment, Event, Kind, Parsed, Session, Store, Turn
 from memd.harness.packets import is_own
-from memd.harness.records import FAULTS, Recovered, clip, compact, recover, split
+from memd.harness.records import FAULTS, SAFE_LENGTH, Recovered, clip, compact, recover, split
 
 MIN_GLOBAL_ID = 16  # characters; a shorter record id is a counter of its own session
 MAX_PROMPTS = 64  # turns that can still be taken back
@@ -270,6 +270,8 @@ class _Reader:
 
     def _note(self, record: Record, payload: Payload, at: int) -> None:
         kind = payload.type
+        if kind in SILENT_EVENTS:
+            return
         role, text, name = "", "", None
         if kind == "item_completed":
             item = payload.item
@@ -286,7 +288,7 @@ class _Reader:
         elif kind == "thread_name_updated":
             if payload.thread_name:
                 self.sessions.append(Session(id=self.session, title=clip(payload.thread_name, 512)[0]))
-        elif kind not in SILENT_EVENTS:
+        else:
             self.losses.add(self.session, "unknown-type")
         if not role or not text or text.isspace():
             return
@@ -346,9 +348,10 @@ class _Reader:
         if role == "user" and kind == "message" and self.prompts[-1:] != [at]:
             self.prompts.append(at)
             del self.prompts[:-MAX_PROMPTS]
-        content, is_cut = clip(content)
-        if is_cut:
-            self.losses.add(self.session, "shortened")
+        if len(content) > SAFE_LENGTH:
+            content, is_cut = clip(content)
+            if is_cut:
+                self.losses.add(self.session, "shortened")
         name = payload.id or payload.call_id or ""
         origin = name if len(name) >= MIN_GLOBAL_ID else f"{self.session}@{name or at}"
         self.events.append(

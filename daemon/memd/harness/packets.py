@@ -33,9 +33,9 @@ _PRELUDE = re.compile(
 
 def is_own(text: str) -> bool:
     """Whether the text begins with something memd delivered, whatever a tool put in front of it."""
-    head = text[:_WINDOW]
-    if "memd:" not in head and "ai-memory" not in head:
+    if text.find("memd:", 0, _WINDOW) < 0 and text.find("ai-memory", 0, _WINDOW) < 0:
         return False
+    head = text[:_WINDOW]
     at = 0
     while (match := _PRELUDE.match(head, at)) and match.end() > at:
         at = match.end()

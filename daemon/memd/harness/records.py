@@ -28,6 +28,7 @@ FAULTS = (msgspec.MsgspecError, UnicodeError, RecursionError)
 
 MAX_GLUE_ATTEMPTS = 32  # a torn record that holds more record openers than this stays lost
 
+_HALF = re.compile(rb"\\u[dD][89a-fA-F]")
 _ESCAPE = re.compile(
     rb"\\(?:u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}"  # a pair: leave it
     rb"|(u[dD][89a-fA-F][0-9a-fA-F]{2})"  # a half
@@ -47,9 +48,13 @@ def split(chunk: bytes) -> tuple[list[bytes], int]:
 
 def whole_halves(line: bytes) -> bytes:
     """The line with every escaped half of a surrogate pair replaced by an escaped U+FFFD."""
-    if b"\\u" not in line:
+    if _HALF.search(line) is None:
         return line
     return _ESCAPE.sub(lambda match: b"\\ufffd" if match[1] else match[0], line)
+
+
+SAFE_LENGTH = MAX_EVENT_BYTES // 4
+"""Characters that are within `MAX_EVENT_BYTES` whatever they are."""
 
 
 def clip(text: str, limit: int = MAX_EVENT_BYTES) -> tuple[str, bool]:
