@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from memd.harness.records import clip, compact, split, whole_halves
@@ -47,9 +47,13 @@ def test_clip_cuts_at_a_character(text: str, limit: int) -> None:
     assert is_cut == (cut != text)
 
 
-@given(
-    st.recursive(st.integers() | st.text(max_size=4), lambda one: st.dictionaries(st.text(max_size=3), one))
+VALUES = st.recursive(
+    st.integers() | st.text(max_size=4), lambda one: st.dictionaries(st.text(max_size=3), one), max_leaves=6
 )
+
+
+@given(VALUES)
+@settings(max_examples=50)
 def test_compact_is_the_same_value(value: object) -> None:
     spaced = msgspec.json.format(msgspec.json.encode(value), indent=2)
     assert msgspec.json.decode(compact(spaced)[0]) == value
