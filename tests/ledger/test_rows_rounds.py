@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from memd.harness.model import Environment, Event
 from memd.harness.opencode import ADAPTER
-from memd.ledger import rows
+from memd.ledger import rows, snapshot
 from memd.ledger.cursor import RowCursor
+from memd.ledger.reading import Unreadable
 from memd.ledger.sources import Source, walk
-from support_opencode import T0, Store
+from support_opencode import T0, Store, tool
 
 NOW_MS = T0 + 365 * 24 * 3600 * 1000
 
@@ -72,3 +75,53 @@ def test_a_row_that_was_committed_late_is_read_in_a_busy_moment(
     store.say("msg_late", "late")
     events, _ = rounds(store, tmp_path, known)
     assert "late" in {event.content for event in events}
+
+
+def test_a_store_that_comes_to_rest_is_looked_at_once_more(store: Store) -> None:
+    """A turn that was killed is never written to again: only time tells that it will not end."""
+    found = source(store)
+    written = found.mtime_ns // 1_000_000
+    soon, late, later = written + 1000, written + rows.REST_MS + 1, written + 3 * rows.REST_MS
+    assert rows.look_of(found, soon) == rows.look_of(found, soon + 1)
+    assert rows.look_of(found, late) != rows.look_of(found, soon)
+    assert rows.look_of(found, late) == rows.look_of(found, later)
+
+
+def test_a_turn_that_was_killed_is_read_when_its_store_has_rested(store: Store, tmp_path: Path) -> None:
+    store.message("msg_1", "assistant")
+    store.part("prt_1", "msg_1", **tool("running"))
+    scratch = os.fsencode(tmp_path / "scratch")
+    at_once = rows.read_database(ADAPTER, source(store), RowCursor(), scratch, store.now + 1000)
+    assert not at_once.parsed.events
+    rested = rows.read_database(ADAPTER, source(store), at_once.cursor, scratch, store.now + rows.REST_MS + 1)
+    assert [event.metadata["status"] for event in rested.parsed.events] == ["unfinished"]
+
+
+def test_a_lock_is_a_trouble_that_passes(
+    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(snapshot, "BUSY_MS", 20)
+    store.db.close()
+    holder = subprocess.Popen(
+        [sys.executable, "-c", _HOLDER, store.path], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    )
+    assert holder.stdin and holder.stdout
+    try:
+        assert holder.stdout.readline() == b"held\n"
+        with pytest.raises(Unreadable) as caught:
+            rows.read_database(ADAPTER, source(store), RowCursor(), os.fsencode(tmp_path / "s"), NOW_MS)
+        assert caught.value.is_passing
+    finally:
+        holder.kill()
+        holder.communicate()
+
+
+_HOLDER = """
+import sys, apsw
+c = apsw.Connection(sys.argv[1])
+c.execute("insert into credential values('2', '')")
+c.execute("pragma locking_mode=exclusive")
+c.execute("insert into credential values('3', '')")
+print("held", flush=True)
+sys.stdin.read()
+"""

@@ -42,7 +42,11 @@ class Slice(msgspec.Struct, kw_only=True):
 
 
 class Unreadable(Exception):
-    """A source that cannot be read now: says why. The next look tries again."""
+    """A source that cannot be read now: says why. Read again when it changed, or soon if that will pass."""
+
+    def __init__(self, why: str, *, is_passing: bool = False) -> None:
+        super().__init__(why)
+        self.is_passing = is_passing
 
 
 class Plain:

@@ -37,7 +37,7 @@ def read_database(
         source.path, scratch, lambda connection: _round(connection, adapter, known, now_ms)
     )
     if isinstance(result, snapshot.Unreadable):
-        raise Unreadable(result.sentence)
+        raise Unreadable(result.sentence, is_passing=result.reason in ("locked", "moved", "slow"))
     return result
 
 
@@ -83,8 +83,14 @@ def _start(query: Query, updated: int, row_id: str, now_ms: int) -> tuple[int, s
 
 
 def is_resting(source: Source, now_ms: int) -> bool:
-    """Whether nobody has touched a session's own document for `REST_MS`."""
+    """Whether nobody has touched a database, or a session's own document, for `REST_MS`."""
     return now_ms - source.mtime_ns // 1_000_000 > REST_MS
+
+
+def look_of(source: Source, now_ms: int) -> tuple[int, int, int]:
+    """How a source looks: equal looks, nothing to do. A store that has come to rest looks otherwise once."""
+    is_rows = source.store.database or source.store.documents
+    return source.inode, source.size, source.mtime_ns + (is_rows and is_resting(source, now_ms))
 
 
 def read_documents(adapter: Adapter, source: Source, *, is_at_rest: bool) -> Parsed:

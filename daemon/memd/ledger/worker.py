@@ -23,7 +23,7 @@ from collections import deque
 
 from memd.harness.model import Adapter, Environment, Store
 from memd.harness.registry import adapters
-from memd.ledger import assembly, messages, sources
+from memd.ledger import assembly, messages, rows, sources
 from memd.ledger.assembly import Assembly
 from memd.ledger.messages import AnyNews, Frames, Rules
 from memd.ledger.reading import Reader, Unreadable
@@ -174,7 +174,7 @@ class Worker:
         looked = self._looked.get(source.path)
         if looked is None:
             looked = assembly.seen(source, self._cursors.get(source.path, b""))
-        return looked != (source.inode, source.size, source.mtime_ns)
+        return looked != rows.look_of(source, _now_ms())
 
     def _hint(self, path: bytes) -> None:
         for adapter, store in [*self._stores, *self._extra]:
@@ -212,7 +212,7 @@ class Worker:
         else:
             source, is_live = self._back.popleft(), False
             self._is_queued.discard(source.path)
-        now_facts = (source.inode, source.size, source.mtime_ns)
+        now_facts = rows.look_of(source, _now_ms())
         try:
             made = self._assembly.read(
                 self._adapters[source.harness],
@@ -224,7 +224,8 @@ class Worker:
             )
         except Unreadable as reason:
             self._troubles[source.path] = str(reason)
-            self._looked[source.path] = now_facts
+            if not reason.is_passing:
+                self._looked[source.path] = now_facts
             return
         self._troubles.pop(source.path, None)
         self._outbox.extend((batch, is_live) for batch in made.batches)
@@ -277,6 +278,10 @@ class Worker:
         data = memoryview(messages.pack(news))
         while data:
             data = data[os.write(self._outgoing, data) :]
+
+
+def _now_ms() -> int:
+    return time.time_ns() // 1_000_000
 
 
 def _mtime(folder: bytes) -> int:
