@@ -12,6 +12,7 @@ from memd.errors import TryAgain
 
 DOWN_S = 10.0
 RELOAD_S = 10.0
+FIRST_LOOK_S = 2.0
 
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -43,7 +44,41 @@ def _up(quiet: bool) -> int:
         client.start_daemon()
     if quiet:
         return 0
+    _show_first_import()
     return quick.status([]) or 0
+
+
+def _show_first_import() -> None:
+    """On a terminal: what is still to be read, as it shrinks. Ctrl-C leaves the import to the daemon."""
+    left = _left_bytes()
+    if not left or not sys.stderr.isatty():
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn
+
+    columns = (TextColumn("reading sessions"), BarColumn(), DownloadColumn())
+    try:
+        with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+            task = progress.add_task("", total=left)
+            while remaining := _left_bytes():
+                total = max(left, remaining)
+                progress.update(task, total=total, completed=total - remaining)
+                time.sleep(0.2)
+    except KeyboardInterrupt:
+        print("The import goes on in the background.", file=sys.stderr)
+
+
+def _left_bytes() -> int:
+    """Bytes of session stores that are known and not yet read; waits a moment until the daemon knows."""
+    import json
+
+    deadline = time.monotonic() + FIRST_LOOK_S
+    while True:
+        _, text = client.ask_text(protocol.Status(form="json"))
+        ledger = json.loads(text)["ledger"]
+        if ledger["state"] == "running" or time.monotonic() > deadline:
+            return int(ledger["left_bytes"])
+        time.sleep(0.05)
 
 
 def _down() -> int:
