@@ -236,13 +236,13 @@ def test_three_sessions_that_appear_at_once_are_all_imported(home: Home) -> None
     eventually(lambda: len(found(home, "replaced")) == 1, 5)
 
 
-def test_a_burst_of_files_is_complete_within_five_seconds_of_its_end(home: Home) -> None:
+def test_a_burst_of_files_is_found_to_the_last_one(home: Home) -> None:
     home.start()
     Transcript(home, sid(0)).say("first")
     eventually(lambda: len(found(home, "first")) == 1)
     for n in range(1, 2001):
         Transcript(home, sid(n), f"/work/p{n % 50}").say(f"burst number{n}")
-    eventually(lambda: len(home.json("sessions")) == 2001, 15)
+    eventually(lambda: len(home.json("sessions")) == 2001, 60)
 
 
 def test_a_killed_worker_doubles_and_loses_nothing(home: Home) -> None:
@@ -355,6 +355,29 @@ def test_a_store_outside_the_usual_places_is_imported_when_named(home: Home, tmp
     done = home.memctl("import", "--wait", "--harness", "claude", "--store", str(elsewhere.path / ".claude"))
     assert done.returncode == 0, done.stderr
     assert len(found(home, "dunnart")) == 1
+
+
+def test_a_session_copied_between_logins_is_one_session(home: Home) -> None:
+    for name in (".claude", ".claude-work"):
+        (home.path / name).mkdir()
+        (home.path / name / ".credentials.json").write_text("{}")
+    talk = Transcript(home, sid(1))
+    talk.say("the potoroo plan", "agreed")
+    copy = home.path / ".claude-work" / talk.path.relative_to(home.path / ".claude")
+    copy.parent.mkdir(parents=True)
+    shutil.copy(talk.path, copy)
+    home.start()
+    import_all(home)
+    with copy.open("a") as file:
+        file.write(_claude_line(2, "user", "and the quoll plan", sid(1), talk.cwd))
+    import_all(home)
+    (row,) = home.json("sessions")
+    assert row["events"] == 3
+    assert [text for _, text in conversation(home, sid(1))] == [
+        "the potoroo plan",
+        "agreed",
+        "and the quoll plan",
+    ]
 
 
 def test_filters_narrow_a_search(home: Home) -> None:

@@ -1,0 +1,178 @@
+"""The worker alone, over a pair of pipes: what goes first, how much is under way, what it says."""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from memd.harness.model import Environment
+from memd.ledger import messages
+from memd.ledger.worker import WINDOW
+from support_daemon import SOURCES
+
+CWD = "/work/somewhere"
+
+
+class Worker:
+    """A real worker process, spoken to by its protocol."""
+
+    def __init__(self, home: Path) -> None:
+        self.home = home
+        self.process = subprocess.Popen(
+            [sys.executable, "-P", "-m", "memd.ledger.worker"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            env={"PYTHONPATH": SOURCES, "PATH": os.environ["PATH"]},
+        )
+        self._frames = messages.Frames()
+        self._held: list[messages.AnyNews] = []
+
+    def tell(self, command: messages.AnyCommand) -> None:
+        assert self.process.stdin is not None
+        self.process.stdin.write(messages.pack(command))
+        self.process.stdin.flush()
+
+    def begin(self, cursors: dict[bytes, bytes] | None = None) -> None:
+        home = os.fsencode(self.home)
+        environment = Environment(home=home, config_homes=(home + b"/.claude",))
+        scratch = home + b"/scratch"
+        self.tell(
+            messages.Begin(
+                environments=(environment,), rules=messages.Rules(), cursors=cursors or {}, scratch=scratch
+            )
+        )
+
+    def news(self, within_s: float = 20.0) -> messages.AnyNews | None:
+        """The next thing it says; None when it stays silent."""
+        assert self.process.stdout is not None
+        while not self._held:
+            if not select.select([self.process.stdout], [], [], within_s)[0]:
+                return None
+            data = os.read(self.process.stdout.fileno(), 1 << 20)
+            assert data, "the worker ended"
+            self._held += [messages.news(frame) for frame in self._frames.feed(data)]
+        return self._held.pop(0)
+
+    def read(self, within_s: float = 20.0) -> messages.Read | None:
+        while (news := self.news(within_s)) is not None:
+            if isinstance(news, messages.Read):
+                return news
+        return None
+
+    def end(self) -> None:
+        self.process.kill()
+        self.process.wait()
+        for pipe in (self.process.stdin, self.process.stdout):
+            assert pipe is not None
+            pipe.close()
+
+
+@pytest.fixture
+def worker(tmp_path: Path) -> Iterator[Worker]:
+    made = Worker(tmp_path)
+    yield made
+    made.end()
+
+
+def write(home: Path, session: int, lines: int, words: str = "", first: int = 0) -> Path:
+    folder = home / ".claude" / "projects" / "-work-somewhere"
+    folder.mkdir(parents=True, exist_ok=True)
+    name = f"{session:08d}-0000-4000-8000-000000000000"
+    path = folder / f"{name}.jsonl"
+    with path.open("a") as file:
+        for n in range(first, first + lines):
+            record = {
+                "parentUuid": None,
+                "type": "user",
+                "uuid": f"{session:08d}-0000-4000-8000-{n:012d}",
+                "timestamp": "2026-03-01T10:00:00.000Z",
+                "cwd": CWD,
+                "sessionId": name,
+                "message": {"role": "user", "content": f"text{n} {words}"},
+            }
+            file.write(json.dumps(record) + "\n")
+    return path
+
+
+def test_no_more_batches_are_under_way_than_the_window_holds(worker: Worker, tmp_path: Path) -> None:
+    write(tmp_path, 1, 4000)
+    worker.begin()
+    numbers = []
+    for _ in range(WINDOW):
+        read = worker.read()
+        assert read is not None
+        numbers.append(read.number)
+    assert worker.read(0.5) is None
+    worker.tell(messages.Acknowledge(number=numbers[0]))
+    assert worker.read() is not None
+
+
+def test_what_was_just_written_overtakes_a_back_fill(worker: Worker, tmp_path: Path) -> None:
+    for session in range(40):
+        write(tmp_path, session, 300, words="x" * 3000)
+    worker.begin()
+    first = worker.read()
+    assert first is not None
+    live = write(tmp_path, 999, 1, words="the live line")
+    worker.tell(messages.Look(paths=(os.fsencode(live),)))
+    worker.tell(messages.Acknowledge(number=first.number))
+    before = 0
+    while True:
+        read = worker.read()
+        assert read is not None
+        worker.tell(messages.Acknowledge(number=read.number))
+        if any("the live line" in entry.content for entry in read.batch.entries):
+            break
+        before += sum(len(entry.content) for entry in read.batch.entries)
+    assert read.is_live
+    assert before < 8 << 20  # one slice and what was under way, of 36 MB
+
+
+def test_a_worker_goes_on_from_the_cursors_it_is_given(worker: Worker, tmp_path: Path) -> None:
+    path = write(tmp_path, 1, 10)
+    worker.begin()
+    read = worker.read()
+    assert read is not None
+    assert len(read.batch.entries) == 10
+    cursor = read.batch.cursor
+    assert cursor
+    write(tmp_path, 1, 5, first=10)
+    again = Worker(tmp_path)
+    try:
+        again.begin({os.fsencode(path): cursor})
+        read = again.read()
+        assert read is not None
+        assert [entry.content.split()[0] for entry in read.batch.entries] == [
+            f"text{n}" for n in range(10, 15)
+        ]
+        assert not read.batch.is_restart
+    finally:
+        again.end()
+
+
+def test_a_flush_is_answered_when_everything_is_acknowledged(worker: Worker, tmp_path: Path) -> None:
+    write(tmp_path, 1, 10)
+    worker.begin()
+    worker.tell(messages.Flush(token=7))
+    read = worker.read()
+    assert read is not None
+    assert not any(isinstance(worker.news(0.3), messages.Flushed) for _ in range(3))
+    worker.tell(messages.Acknowledge(number=read.number))
+    while (news := worker.news()) is not None:
+        if isinstance(news, messages.Flushed):
+            break
+    assert news == messages.Flushed(token=7)
+
+
+def test_a_worker_whose_daemon_is_gone_ends(worker: Worker, tmp_path: Path) -> None:
+    worker.begin()
+    assert worker.process.stdin is not None
+    worker.process.stdin.close()
+    assert worker.process.wait(20) == 0
