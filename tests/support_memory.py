@@ -7,6 +7,7 @@ import os
 import stat
 from pathlib import Path
 
+from memd.disk import is_temporary
 from memd.memory.key import project_key
 from memd.memory.ownership import Ownership
 from memd.protocol import Entry
@@ -109,13 +110,13 @@ def _add(found: dict[bytes, tuple[object, ...]], path: bytes) -> None:
 
 
 def bodies(*tops: bytes) -> set[bytes]:
-    """The content of every regular file below `tops`; links are not followed."""
+    """The content of every regular file below `tops` but unfinished copies; links are not followed."""
     found: set[bytes] = set()
     for top in tops:
         for folder, _, names in os.walk(top):
             for name in names:
                 path = folder + b"/" + name
-                if stat.S_ISREG(os.lstat(path).st_mode):
+                if stat.S_ISREG(os.lstat(path).st_mode) and not is_temporary(name):
                     found.add(read(path))
     return found
 

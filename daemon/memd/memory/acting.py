@@ -118,7 +118,7 @@ class Acting:
         elif reason.errno in (errno.ENAMETOOLONG, errno.EILSEQ):
             remedy = TOO_LONG
         if isinstance(step, Take):
-            self.left.append(Left(step.rel, words, remedy))
+            self.left.append(Left(step.rel, words, remedy, is_trouble=True))
         else:
             self._blocked[_target(step)] = reason
 

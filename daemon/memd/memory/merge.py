@@ -14,6 +14,7 @@ from memd.disk import Folder
 from memd.errors import DiskError
 from memd.memory import tree
 from memd.memory.acting import Acting, Won
+from memd.memory.names import INDEX
 from memd.memory.plan import Folding, Found, Left, MergeIndex, Plan, Replace, Tally, digests_wanted, make_plan
 
 MAX_ROUNDS = 6
@@ -30,6 +31,7 @@ class Seen(msgspec.Struct, frozen=True):
     ctime_ns: int
     ino: int
     digest: bytes
+    is_partial: bool = False  # an index merged while notes it lists could not be: again when they can
 
     def is_still(self, found: Found) -> bool:
         now = (found.size, found.mtime_ns, found.ctime_ns, found.ino)
@@ -54,13 +56,15 @@ class Merge:
         carried_once: Mapping[tuple[bytes, bytes], int] | None = None,
         folding: Folding | None = None,
         won: Iterable[Won] = (),
+        is_resumed: bool = False,
         before_acting: Callable[[Plan, tuple[Won, ...]], None] = lambda plan, won: None,
     ) -> None:
         """
         owned          None in a dry run for an agent that has no folder yet: only `plan` may be called then
         seen           what was dealt with in this source before
         carried_once   see `make_plan`
-        won            of a merge that was cut off
+        won            of a merge that was cut off, or of an earlier one that could not do the index
+        is_resumed     an earlier merge was cut off: what it may not have flushed is flushed first
         before_acting  is given each plan before its first step, with the notes won so far and to be won
         """
         self.seen = dict(seen or {})
@@ -73,14 +77,16 @@ class Merge:
         self._carried_once = carried_once or {}
         self._folding = folding or Folding()
         self._claimed = tuple(won)
+        self._is_resumed = is_resumed
         self._won: dict[bytes, Won] = {}
         self._before_acting = before_acting
         self._rounds = 0
 
     def run(self) -> bool:
         """Merge until a look finds nothing to do; says whether that was reached. Raises DiskError."""
-        if self._claimed and self._owned is not None:
-            self._resume(self._owned)
+        if self._is_resumed and self._owned is not None:
+            self._flush_all(self._owned)
+            self._is_resumed = False
         stale: set[bytes] = set()
         for _ in range(MAX_ROUNDS):
             acting = self._round()
@@ -89,9 +95,14 @@ class Merge:
             stale = acting.stale
             if not stale and not acting.effects:
                 return True
-        busy = (Left(rel, "it changes faster than it can be copied", BUSY) for rel in sorted(stale))
-        self.left = (*self.left, *busy)
+        for rel in sorted(stale):
+            busy = Left(rel, "it changes faster than it can be copied", BUSY, is_trouble=True)
+            self.left = (*self.left, busy)
         return False
+
+    def pending(self) -> tuple[Won, ...]:
+        """Notes won whose index lines have yet to follow, because the index could not be merged."""
+        return tuple(self._won.values()) if any(left.rel == INDEX for left in self.left) else ()
 
     def plan(self) -> tuple[Plan, bool]:
         """What a round would do, and whether the index would change. Writes nothing; raises DiskError."""
@@ -103,6 +114,7 @@ class Merge:
     def _round(self) -> Acting | None:
         """One look and the steps it calls for; None when there were none."""
         assert self._owned is not None
+        self._confirm(self._owned)
         found, plan = self._look()
         acting = self._acting(self._owned, plan)
         acts = any(not isinstance(step, MergeIndex) for step in plan.steps) or acting.index_would_change()
@@ -110,6 +122,7 @@ class Merge:
             expected = [Won(s.to, s.digest) for s in plan.steps if isinstance(s, Replace)]
             self._before_acting(plan, (*self._won.values(), *expected))
             acting.run()
+            self._claimed = tuple(won for won in expected if won.to not in self._won)
         self._remember(found, plan, acting)
         return acting if acts else None
 
@@ -129,7 +142,7 @@ class Merge:
             ours,
             found,
             label=self._label,
-            merged={s.rel: s.digest for s in self.seen.values() if s.digest},
+            merged={s.rel: s.digest for s in self.seen.values() if s.digest and not s.is_partial},
             carried_once=self._carried_once,
             folding=self._folding,
         )
@@ -147,21 +160,26 @@ class Merge:
         """Note what is dealt with; what was left behind or changed meanwhile is not."""
         self.left = (*plan.left, *acting.left)
         open_ends = {left.rel for left in self.left} | acting.stale
+        has_trouble = any(left.is_trouble for left in self.left)
         for f in found:
             if f.is_denied or ((f.kind == "file" or f.target) and f.rel not in open_ends):
-                self.seen[f.rel] = Seen(f.rel, f.size, f.mtime_ns, f.ctime_ns, f.ino, f.digest)
+                is_partial = has_trouble and f.rel == INDEX
+                self.seen[f.rel] = Seen(f.rel, f.size, f.mtime_ns, f.ctime_ns, f.ino, f.digest, is_partial)
         self.live.update((item, None) for item in plan.live if item[0] not in open_ends)
         if self._rounds == 0:
             self.tally.unchanged = plan.unchanged
         self._rounds += 1
 
-    def _resume(self, owned: Folder) -> None:
-        """Find out which notes a merge that was cut off had won, and flush what it may not have got to."""
+    def _confirm(self, owned: Folder) -> None:
+        """Find out which notes were won where nobody saw that: the work was cut off, or the look after it."""
         for won in self._claimed:
             with contextlib.suppress(DiskError):
                 if tree.digest_of(owned, won.to) == won.digest:
                     self._won[won.to] = won
         self._claimed = ()
+
+    def _flush_all(self, owned: Folder) -> None:
+        """Flush what a merge that was cut off may not have got to."""
         for found in tree.survey(owned):
             if found.kind == "folder" and not found.trouble:
                 with owned.below(found.rel.split(b"/")) as folder:

@@ -13,12 +13,14 @@ import stat
 
 import msgspec
 
+from memctl.paths import shown
 from memd import disk
 from memd.disk import Folder
-from memd.errors import DiskError
+from memd.errors import DiskError, Refused
 from memd.memory import home
 from memd.memory.acting import Won
 from memd.memory.journal import MoveOut
+from memd.memory.leftovers import clean_tree
 from memd.memory.merge import Merge
 from memd.memory.names import MAX_NUMBER, aside_name, label_of
 from memd.memory.owned import inode
@@ -61,6 +63,7 @@ def _move_out(work: Work, holder: Folder, journal: MoveOut) -> None:
     link = inode(holder, name)
     holder.ensure_folder(journal.copy)
     with holder.folder(journal.copy) as copy:
+        clean_tree(copy)  # of what a crash left in it
         merge = _merge(work, copy, journal)
         holder.swap(name, holder, journal.copy)
         if inode(holder, journal.copy) != link:
@@ -84,6 +87,9 @@ def _merge(work: Work, copy: Folder, journal: MoveOut) -> Merge | None:
             copy, source, label=label_of(source.path), folding=work.folding(), before_acting=before_acting
         )
         merge.run()
+        for left in merge.left:
+            if left.is_trouble:
+                raise Refused(f"{shown(source.at(left.rel))} cannot be brought home: {left.reason}")
     return merge
 
 

@@ -134,6 +134,7 @@ class Left(msgspec.Struct, frozen=True):
     rel: bytes
     reason: str
     remedy: str
+    is_trouble: bool = False  # it belongs into the owned folder, but could not be read or written
 
 
 class Tally(msgspec.Struct):
@@ -249,7 +250,9 @@ class _Planner:
             return
         rel = self._settled(found.rel)
         here = self._at(rel)
-        if here is not None and _is_same(here, found):
+        if here is not None and here.trouble and here.kind != "folder":
+            self._cannot_compare(found, here)
+        elif here is not None and _is_same(here, found):
             self._have(found)
         elif rel.startswith(SUPERSEDED + b"/"):
             self._copy_to_free(found, lambda n: numbered(rel, n))
@@ -274,6 +277,9 @@ class _Planner:
         if here is None:
             if self._is_withheld(found):
                 return
+        elif here.trouble:
+            self._cannot_compare(found, here)
+            return
         elif here.kind == "link" and not here.is_live:
             self._move_aside(here)
         elif here.kind != "file":
@@ -293,7 +299,8 @@ class _Planner:
     def _is_new(self, found: Found) -> bool:
         """Whether there is something to merge; what cannot be merged is noted as left behind."""
         if found.trouble:
-            self._left.append(Left(found.rel, f"it cannot be read: {found.trouble}", UNREADABLE))
+            reason = f"it cannot be read: {found.trouble}"
+            self._left.append(Left(found.rel, reason, UNREADABLE, is_trouble=True))
             return False
         if found.kind == "other":
             self._left.append(Left(found.rel, "it is a device, FIFO or socket", NO_NOTE))
@@ -303,6 +310,10 @@ class _Planner:
             self._left.append(Left(found.rel, f"it is a link to something that {way}", LINKED_OUT))
             return False
         return found.kind != "folder" and self._merged.get(found.rel) != found.digest
+
+    def _cannot_compare(self, found: Found, here: Found) -> None:
+        reason = f"the one in the owned folder cannot be read: {here.trouble}"
+        self._left.append(Left(found.rel, reason, UNREADABLE, is_trouble=True))
 
     def _have(self, found: Found) -> None:
         self._unchanged += 1

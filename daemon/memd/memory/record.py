@@ -23,6 +23,7 @@ import msgspec
 
 from memd import disk
 from memd.errors import DiskError
+from memd.memory.acting import Won
 from memd.memory.journal import Journal
 from memd.memory.leftovers import remove_temporaries
 from memd.memory.merge import Seen
@@ -48,6 +49,7 @@ class Source(msgspec.Struct, frozen=True, kw_only=True):
     changed_ms: int  # when it was set aside, or last had something new
     seen: tuple[Seen, ...] = ()
     left: tuple[LeftBehind, ...] = ()
+    won: tuple[Won, ...] = ()  # notes it won whose index lines have yet to follow
 
     def seen_by_rel(self) -> dict[bytes, Seen]:
         return {s.rel: s for s in self.seen}

@@ -73,9 +73,11 @@ def merge_news(work: Work, source: Source) -> tuple[Source, Tally]:
     folder = open_source(source)
     if folder is None:
         return source, Tally()
-    journal = Recheck(path=source.path, ino=source.ino, won=work.won.pop(source.path, ()))
+    is_resumed = source.path in work.won
+    won = (*source.won, *work.won.pop(source.path, ()))
+    journal = Recheck(path=source.path, ino=source.ino, won=won)
     with folder, work.open_owned() as owned:
-        merge = work.merge(owned, folder, source.label, journal)
+        merge = work.merge(owned, folder, source.label, journal, is_resumed=is_resumed)
         merge.run()
         noted = work.note_merged(merge, folder, source.path, source.entry, source.label)
     if noted == msgspec.structs.replace(source, changed_ms=noted.changed_ms):

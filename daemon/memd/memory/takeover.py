@@ -68,6 +68,7 @@ def take_over(work: Work, login: ConfigHome, facts: Facts, decision: Decision, e
                 raise Changed
         elif decision.action == "merge-target":
             source = stack.enter_context(_target(work, facts))
+        is_resumed = facts.path in work.won
         journal = TakeOver(
             path=facts.path,
             config_home=login.path,
@@ -76,7 +77,7 @@ def take_over(work: Work, login: ConfigHome, facts: Facts, decision: Decision, e
             source=source.path if source else b"",
             won=work.won.pop(facts.path, ()),
         )
-        return _take_over(work, login, holder, owned, source, journal, entry)
+        return _take_over(work, login, holder, owned, source, journal, entry, is_resumed=is_resumed)
 
 
 def _take_over(
@@ -87,10 +88,13 @@ def _take_over(
     source: Folder | None,
     journal: TakeOver,
     entry: Entry,
+    *,
+    is_resumed: bool,
 ) -> Entry:
     work.files.write_journal(journal)
-    merge = work.merge(owned, source, label(login), journal) if source else None
-    if merge:
+    merge = None
+    if source:
+        merge = work.merge(owned, source, label(login), journal, is_resumed=is_resumed)
         merge.run()
     work.know_target(owned)
     journal = _ahead(work, holder, journal)
@@ -154,8 +158,9 @@ def resume(work: Work, login: ConfigHome, journal: TakeOver, entry: Entry) -> En
             source = stack.enter_context(holder.folder(name))
         elif journal.source and (opened := open_real(journal.source)) is not None:
             source = stack.enter_context(opened)
-        merge = work.merge(owned, source, label(login), journal) if source else None
-        if merge:
+        merge = None
+        if source:
+            merge = work.merge(owned, source, label(login), journal, is_resumed=True)
             merge.run()
         return _finish(work, login, holder, source, merge, journal, entry)
 

@@ -14,13 +14,15 @@ import stat
 
 import msgspec
 
+from memctl.paths import shown
 from memd import disk
 from memd.disk import Folder
-from memd.errors import DiskError, MemdError
+from memd.errors import DiskError, MemdError, Refused
 from memd.memory import takeover
 from memd.memory.acting import Won
 from memd.memory.config_homes import ConfigHome
 from memd.memory.journal import GiveBack, TakeOver
+from memd.memory.leftovers import clean_tree
 from memd.memory.look import ENTRY, open_holder
 from memd.memory.merge import Merge
 from memd.memory.names import MAX_NUMBER, OWNED_LABEL, aside_name
@@ -118,8 +120,10 @@ def _give_back(work: Work, holder: Folder, journal: GiveBack, entry: Entry) -> E
         merge = None
         if owned is not None:
             stack.enter_context(owned)
+            clean_tree(copy)  # of what a crash left in it
             merge = _merge(work, copy, owned, journal)
             merge.run()
+            _refuse_incomplete(owned, merge)
         copy.sync()
         holder.swap(ENTRY, holder, journal.copy)
         if inode(holder, journal.copy) != link:
@@ -129,12 +133,26 @@ def _give_back(work: Work, holder: Folder, journal: GiveBack, entry: Entry) -> E
         return _finish(work, holder, merge, copy, journal, entry)
 
 
+def _refuse_incomplete(owned: Folder, merge: Merge) -> None:
+    for left in merge.left:
+        if left.is_trouble:
+            raise Refused(
+                f"{shown(owned.at(left.rel))} is not in the copy: {left.reason}", remedy=left.remedy
+            )
+
+
 def _merge(work: Work, copy: Folder, owned: Folder, journal: GiveBack) -> Merge:
     def before_acting(plan: Plan, won: tuple[Won, ...]) -> None:
         work.files.write_journal(msgspec.structs.replace(journal, won=won, steps=plan.steps))
 
     return Merge(
-        copy, owned, label=OWNED_LABEL, folding=work.folding(), won=journal.won, before_acting=before_acting
+        copy,
+        owned,
+        label=OWNED_LABEL,
+        folding=work.folding(),
+        won=journal.won,
+        is_resumed=True,
+        before_acting=before_acting,
     )
 
 
@@ -149,6 +167,7 @@ def _finish(
         owned = open_real(work.enrolment.owned)
         if owned is not None:
             with owned:
+                clean_tree(given)
                 merge = _merge(work, given, owned, journal)
                 merge.run()
     if merge is not None:

@@ -74,7 +74,9 @@ class Work:
         """Remember, before a link is made, that links to this folder are ours."""
         self._records.remember(targets=(Target(self.enrolment.owned, owned.facts().st_ino),))
 
-    def merge(self, owned: Folder, source: Folder, label: bytes, journal: Journal) -> Merge:
+    def merge(
+        self, owned: Folder, source: Folder, label: bytes, journal: Journal, *, is_resumed: bool
+    ) -> Merge:
         """The merge of a folder that was perhaps merged before; it writes its plans into `journal`."""
 
         def before_acting(plan: Plan, won: tuple[Won, ...]) -> None:
@@ -88,6 +90,7 @@ class Work:
             carried_once=self.record.carried_once(),
             folding=self.folding(),
             won=journal.won,
+            is_resumed=is_resumed,
             before_acting=before_acting,
         )
 
@@ -108,6 +111,7 @@ class Work:
             changed_ms=self.now_ms,
             seen=tuple(merge.seen.values()),
             left=left_behind(path, merge.left),
+            won=merge.pending(),
         )
         record = self.record.with_source(noted)
         self.record = record.with_carried(merge.live, self.now_ms * 1_000_000)
