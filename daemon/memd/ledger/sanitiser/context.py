@@ -80,7 +80,7 @@ def _is_login_password(_text: str, match: re.Match[str]) -> bool:
     return is_secret_value(match["s"], "password", "environment") and not is_wordy(match["s"])
 
 
-_FETCHERS = re.compile(r"\b(?:curl|wget)\b", re.IGNORECASE)
+_FETCHERS = re.compile(r"(?:curl|wget)\b", re.IGNORECASE)
 
 
 def _is_fetcher_login(text: str, match: re.Match[str]) -> bool:

@@ -99,10 +99,14 @@ class _Ended:
         self._two: set[bytes] = set()
         self._three: set[bytes] = set()
 
-    def add(self, number: int, literal: bytes, at: int) -> None:
-        ending = literal[max(0, at - 3) : at]
+    def add(self, number: int, literal: bytes) -> bool:
+        """Whether `literal` has enough before one of its separators to be told by."""
+        ending = max(literal.split(self._separator)[:-1], key=len, default=b"")[-3:]
+        if len(ending) < 2:
+            return False
         (self._three if len(ending) > 2 else self._two).add(ending)
         self._literals.setdefault(ending, []).append((number, literal))
+        return True
 
     def in_text(self, raw: bytes) -> list[int]:
         pieces = raw.split(self._separator)
@@ -132,7 +136,7 @@ class LiteralGate:
 
     def __init__(self, shapes: Sequence[Shape]) -> None:
         self._by_family = {family: _Literals() for family in get_args(Family)}
-        self._ended = {separator: _Ended(separator) for separator in (b"-", b"_", b".", b"=", b"~")}
+        self._ended = tuple(_Ended(separator) for separator in (b"-", b"_", b"=", b"~", b"."))
         self._assigned: list[_Assigned] = []
         for number, shape in enumerate(shapes):
             literals = tuple(literal.encode() for literal in shape.literals)
@@ -140,17 +144,14 @@ class LiteralGate:
                 self._assigned.append(_Assigned(number, literals[0], literals[1:]))
                 continue
             for literal in literals:
-                at, separator = max((literal.rfind(s), s) for s in self._ended)
-                if shape.family == "any" and at >= 2:
-                    self._ended[separator].add(number, literal, at)
-                else:
+                if shape.family != "any" or not any(ended.add(number, literal) for ended in self._ended):
                     self._by_family[shape.family].add(number, literal)
 
     def __call__(self, text: str) -> Sequence[int]:
         raw = as_bytes(text)
         low = raw.lower()
         fired = self._by_family["any"].in_text(raw) + self._by_family["lower"].in_text(low)
-        for ended in self._ended.values():
+        for ended in self._ended:
             fired += ended.in_text(raw)
         runs = raw.translate(_RUNS)
         if _TAIL in runs:

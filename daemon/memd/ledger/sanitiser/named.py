@@ -48,7 +48,7 @@ _TAGGED = re.compile(r">(?P<value>[^<>\r\n]{1,1024})</", re.ASCII)
 _GIVEN = re.compile(rf"(?:{BLANK}{{1,8}}|{QUOTE},{_GAP}(?={QUOTE})){_OPEN}?", _FLAGS)
 _TOLD = re.compile(rf"[ ](?:is|was)[ :]{{1,3}}{_OPEN}?", _FLAGS)
 
-_BARE = re.compile(r"(?:[^\s\"'`<>(){}\[\],;&|\\]|\\{1,8}/)+", re.ASCII)
+_BARE = re.compile(r"(?:[^\s\x1b\"'`<>(){}\[\],;&|\\]|\\{1,8}/)+", re.ASCII)
 _REST = re.compile(r"[;&|,][^\s\"'`=:\\(){}<>\[\]]+(?=\s|\Z)", re.ASCII)
 
 # The same for RE2, without bounds and without looking ahead: whatever the finder accepts, this matches

@@ -10,47 +10,25 @@ Pure: no clock, no files, no state but what the constructor built. One instance 
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
 
 from memd import errors
-from memd.ledger.sanitiser import context, gates, models, named, pem, services
-from memd.ledger.sanitiser.clouds import SHAPES as CLOUDS
+from memd.ledger.sanitiser import gates
 from memd.ledger.sanitiser.custom import CUSTOM, CustomPatterns
 from memd.ledger.sanitiser.escapes import ESCAPED, read_escapes
-from memd.ledger.sanitiser.shape import Shape
-
-# The order is the order of rank: where spans overlap, the replacement names the earliest row
-SHAPES: tuple[Shape, ...] = (
-    *pem.SHAPES,
-    *models.SHAPES,
-    *CLOUDS,
-    *services.SHAPES,
-    *context.SHAPES,
-    *named.SHAPES,
+from memd.ledger.sanitiser.jsontext import is_document, is_inside, scrub_strings, string_spans
+from memd.ledger.sanitiser.marks import (
+    Mark,
+    merged,
+    outside_replacements,
+    replaced,
+    replaced_in_pieces,
+    replacement,
 )
-
-TYPES: tuple[str, ...] = tuple(dict.fromkeys((*(shape.type for shape in SHAPES), CUSTOM)))
+from memd.ledger.sanitiser.table import SHAPES
 
 MAX_PASSES = 6
-
-
-@dataclass(frozen=True, slots=True)
-class Mark:
-    """One stretch that a scrub replaces: `[start, end)` in characters, and what it is."""
-
-    start: int
-    end: int
-    type: str
-
-
-# Only types that exist: a hostile text cannot hide a secret in a made-up replacement
-_MARKER = re.compile(r"\[REDACTED(?::(?:" + "|".join(map(re.escape, TYPES)) + r"))?\]")
-
-
-def replacement(type: str) -> str:
-    return f"[REDACTED:{type}]"
+TOGETHER = 8192  # characters that pass the gate at once
 
 
 class Sanitiser:
@@ -92,8 +70,56 @@ class Sanitiser:
             marks = self.marks(text)
             if not marks:
                 return text
-            text = _replaced(text, marks)
+            text = replaced(text, marks)
         return text if not self.marks(text) else replacement(CUSTOM)
+
+    def scrub_all(self, texts: Sequence[str]) -> list[str]:
+        """Each of `texts` scrubbed by itself; faster than one by one where most are short and clean.
+
+        Short texts pass the gate together. Only the gate sees them joined: no secret is found across two.
+        """
+        scrubbed = list(texts)
+        if self._custom is not None:
+            return [self.scrub(text) for text in scrubbed]
+        start = size = 0
+        for end, text in enumerate(scrubbed, 1):
+            size += len(text)
+            if size < TOGETHER and end < len(scrubbed):
+                continue
+            if end - start == 1 or self._gate("\0".join(scrubbed[start:end])):
+                scrubbed[start:end] = map(self.scrub, scrubbed[start:end])
+            start, size = end, 0
+        return scrubbed
+
+    def scrub_split(self, pieces: Sequence[str]) -> list[str]:
+        """The pieces of one text; a secret of the whole is replaced in every piece that has a part of it.
+
+        For streams that cut a text anywhere. As many pieces come back as went in.
+        """
+        whole = list(pieces)
+        for _ in range(MAX_PASSES):
+            marks = self.marks("".join(whole))
+            if not marks:
+                return whole
+            whole = replaced_in_pieces(whole, marks)
+        return whole if not self.marks("".join(whole)) else [replacement(CUSTOM) for _ in whole]
+
+    def scrub_json(self, text: str) -> str:
+        """A JSON document that stays one: strings are read for what they say, a number becomes a string.
+
+        text   a document, whole or cut off; anything else is scrubbed as it stands
+        """
+        if not is_document(text):
+            return self.scrub(text)
+        if self._custom is None and "\\" not in text and not self._gate(text):
+            return text
+        text = scrub_strings(text, self.scrub)
+        for _ in range(MAX_PASSES):
+            marks = self.marks(text)
+            if not marks:
+                return text
+            text = replaced(text, marks, _is_bare(text))
+        return text if not self.marks(text) else f'"{replacement(CUSTOM)}"'
 
     def marks(self, text: str) -> list[Mark]:
         """What one pass replaces: disjoint, left to right."""
@@ -103,7 +129,7 @@ class Sanitiser:
         found = list(self._found(text, fired))
         if not found:
             return []
-        return _outside_markers(text, _merged(found))
+        return outside_replacements(text, merged(found))
 
     def _found(self, text: str, fired: Sequence[int]) -> Iterator[tuple[int, int, int]]:
         """Spans with the rank of their row, in no order."""
@@ -134,48 +160,7 @@ class Sanitiser:
         return any(entry in matched for entry in self._allowed)
 
 
-def _merged(found: list[tuple[int, int, int]]) -> list[Mark]:
-    """Spans that overlap become one, named by the earliest row of the table among them."""
-    found.sort()
-    merged: list[tuple[int, int, int]] = []
-    for start, end, rank in found:
-        if merged and start < merged[-1][1]:
-            before, last, other = merged[-1]
-            merged[-1] = (before, max(last, end), min(other, rank))
-        else:
-            merged.append((start, end, rank))
-    return [
-        Mark(start, end, SHAPES[rank].type if rank < len(SHAPES) else CUSTOM) for start, end, rank in merged
-    ]
-
-
-def _outside_markers(text: str, marks: list[Mark]) -> list[Mark]:
-    """The parts of `marks` that are not already replacements."""
-    if "[REDACTED" not in text:
-        return marks
-    walls = [match.span() for match in _MARKER.finditer(text)]
-    kept: list[Mark] = []
-    first = 0
-    for mark in marks:
-        at = mark.start
-        while first < len(walls) and walls[first][1] <= at:
-            first += 1
-        for start, end in walls[first:]:
-            if start >= mark.end:
-                break
-            if start > at:
-                kept.append(Mark(at, start, mark.type))
-            at = max(at, end)
-        if at < mark.end:
-            kept.append(Mark(at, mark.end, mark.type))
-    return kept
-
-
-def _replaced(text: str, marks: list[Mark]) -> str:
-    pieces: list[str] = []
-    done = 0
-    for mark in marks:
-        pieces += (text[done : mark.start], replacement(mark.type))
-        done = mark.end
-    pieces.append(text[done:])
-    return "".join(pieces)
+def _is_bare(document: str) -> Callable[[Mark], bool]:
+    """Whether a mark stands outside of all strings of a JSON document."""
+    spans = string_spans(document)
+    return lambda mark: not is_inside(spans, mark.start)

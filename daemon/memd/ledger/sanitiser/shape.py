@@ -34,7 +34,6 @@ HEX = frozenset("0123456789abcdefABCDEF")
 # Left of a token, as RE2 sees it: the start, a character no token has, or the end of an escape.
 LEFT = r"(?:^|[^A-Za-z0-9_-]|\\[nrtbf]|%[0-9A-Fa-f]{2}|\\u[0-9A-Fa-f]{4}|\[[0-9;]{0,12}m)"
 
-_BASE64_SIGNS = frozenset("+/=")
 _COLOUR_TAIL = re.compile(r"\x1b\[[0-9;]{0,12}m\Z")
 
 
@@ -78,8 +77,11 @@ def ends_token(text: str, at: int) -> bool:
     return at == len(text) or text[at] not in TOKEN_CHARS
 
 
-def _neighbours(text: str, start: int, end: int) -> str:
-    return text[max(0, start - 1) : start] + text[end : end + 1]
+def _is_in_base64(text: str, start: int, end: int) -> bool:
+    """Whether base64 goes on at either side; a lone sign before it is a diff's or a path's."""
+    if text[end : end + 1] in ("+", "/", "="):
+        return True
+    return start >= 2 and text[start - 1] in "+/" and text[start - 2] in TOKEN_CHARS
 
 
 def token(
@@ -108,7 +110,7 @@ def token(
         for match in pattern.finditer(text):
             if is_bound and not starts_token(text, match.start()):
                 continue
-            if is_alone and not _BASE64_SIGNS.isdisjoint(_neighbours(text, *match.span())):
+            if is_alone and _is_in_base64(text, *match.span()):
                 continue
             if accept is not None and not accept(match.group()):
                 continue
@@ -139,10 +141,14 @@ def grown(
 
     def find(text: str) -> Iterator[Span]:
         for match in pattern.finditer(text):
-            window = text[max(0, match.start() - most - 1) : match.start()]
+            at = match.start()
+            window = text[max(0, at - most) : at]
             length = len(window) - len(window.rstrip(chars))
-            if least <= length <= most and ends_token(text, match.end()):
-                yield match.start() - length, match.end()
+            if length < least or not ends_token(text, match.end()):
+                continue
+            start = next((i for i in range(at - length, at - least + 1) if starts_token(text, i)), None)
+            if start is not None:
+                yield start, match.end()
 
     chars = "".join(chr(i) for i in range(128) if head.fullmatch(chr(i)))
     return Shape(type, find, f"[{before}]" + core, literals, family, made_up)
