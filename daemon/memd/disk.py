@@ -180,9 +180,15 @@ class Folder:
             os.symlink(text, name, dir_fd=self.fd)
 
     def write_temporary(
-        self, chunks: Iterable[bytes], *, mode: int = 0o600, mtime_ns: int | None = None
+        self,
+        chunks: Iterable[bytes],
+        *,
+        mode: int = 0o600,
+        mtime_ns: int | None = None,
+        is_flushed: bool = True,
     ) -> bytes:
-        """The temporary name of a flushed new file with that content; after an error there is none."""
+        """The temporary name of a new file with that content, flushed unless it need not outlive the power;
+        after an error there is none."""
         name = temporary_name()
         with _saying("write", self.at(name)):
             flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -197,7 +203,8 @@ class Folder:
                         os.fchmod(fd, mode)
                     if mtime_ns is not None:
                         os.utime(fd, ns=(mtime_ns, mtime_ns))
-                    flush(fd)
+                    if is_flushed:
+                        flush(fd)
             finally:
                 with _saying("write", self.at(name)):
                     os.close(fd)

@@ -1,0 +1,1 @@
+"""The memory folder that agents of different makers share, and the local store that stands in for it."""
