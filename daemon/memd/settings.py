@@ -25,7 +25,11 @@ class Memory(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     ] = ()
     rescan_s: Annotated[
         float,
-        Meta(ge=1, le=3600, description="seconds between two looks at everything, whatever the watcher said"),
+        Meta(
+            ge=1,
+            le=3600,
+            description="seconds between two looks at everything while no system events come (else 8 times)",
+        ),
     ] = 4.0
 
 

@@ -74,12 +74,18 @@ class Flush(Command, frozen=True, kw_only=True, tag="flush"):
 
 
 class Acknowledge(Command, frozen=True, kw_only=True, tag="acknowledge"):
-    """The batch of this number is durable."""
+    """The batches of this number are durable."""
 
     number: int
 
 
-AnyCommand = Begin | Follow | Look | Extra | Flush | Acknowledge
+class Watched(Command, frozen=True, kw_only=True, tag="watched"):
+    """Whether hints come: without them everything is looked at every few seconds."""
+
+    is_watched: bool
+
+
+AnyCommand = Begin | Follow | Look | Extra | Flush | Acknowledge | Watched
 
 
 class News(msgspec.Struct, frozen=True, kw_only=True, tag_field="is"):
@@ -87,10 +93,10 @@ class News(msgspec.Struct, frozen=True, kw_only=True, tag_field="is"):
 
 
 class Read(News, frozen=True, kw_only=True, tag="read"):
-    """A batch for the store. `is_live`: somebody waits for it; it goes before back-fill."""
+    """Batches for the store, to go in together. `is_live`: somebody waits; it goes before back-fill."""
 
     number: int
-    batch: Batch
+    batches: tuple[Batch, ...]
     is_live: bool = False
 
 

@@ -70,6 +70,32 @@ def stores_in(adapter: Adapter, folder: bytes) -> list[tuple[Adapter, Store]]:
     return [(adapter, store) for store in found.values()]
 
 
+REMOTE_TYPES = frozenset(
+    {"nfs", "nfs4", "cifs", "smb3", "9p", "afs", "ceph", "glusterfs", "fuse.sshfs", "fuse.rclone", "virtiofs"}
+)
+
+
+def remote_roots() -> list[bytes]:
+    """Mount points of file systems on which others write without the kernel telling us; none but on Linux.
+
+    source  proc_pid_mountinfo(5), Linux 6
+    """
+    found = []
+    try:
+        with open("/proc/self/mountinfo", "rb") as file:
+            for line in file:
+                before, _, after = line.partition(b" - ")
+                if after.split(b" ", 1)[0].decode("ascii", "replace") in REMOTE_TYPES:
+                    found.append(_unescaped(before.split(b" ")[4]))
+    except (OSError, IndexError):
+        pass
+    return found
+
+
+def _unescaped(name: bytes) -> bytes:
+    return re.sub(rb"\\([0-7]{3})", lambda match: bytes([int(match[1], 8)]), name)
+
+
 def walk(adapter: Adapter, store: Store, below: bytes = b"", limit: int = MAX_FILES) -> Walk:
     """Every file of a store (or of one folder in it) that matches its patterns, newest first."""
     seen = Walk([], [])

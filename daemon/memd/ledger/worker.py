@@ -5,7 +5,7 @@ it lives. A batch moves a source's cursor only when nothing that lies before the
 so a worker that dies costs some reading and loses nothing.
 
 Two queues. What somebody just wrote (a hint named it) goes first, one slice each in turn; all else is
-back-fill, in slices small enough that a new line never waits long. No more than `WINDOW` batches are under
+back-fill, in slices small enough that a new line never waits long. No more than `WINDOW` groups are under
 way: the daemon's writer sets the pace.
 
 No trio here: it is one loop over a pipe, and every megabyte of a second process counts.
@@ -25,14 +25,16 @@ from memd.harness.model import Adapter, Environment, Store
 from memd.harness.registry import adapters
 from memd.ledger import assembly, messages, rows, sources
 from memd.ledger.assembly import Assembly
+from memd.ledger.known import Known
 from memd.ledger.messages import AnyNews, Frames, Rules
+from memd.ledger.outbox import Outbox
 from memd.ledger.reading import Reader, Unreadable
 from memd.ledger.rules import Wanted, is_below
 from memd.ledger.sources import Source
-from memd.ledger.store.interface import Batch
 
-WINDOW = 4  # batches under way
-RESCAN_S = 60.0  # between two looks at every file, whatever the hints said
+WINDOW = 3  # groups of batches under way
+RESCAN_S = 600.0  # between two looks at every file, whatever the hints said
+BLIND_S = 5.0  # the same while no hints come, or a store lies where others write unseen
 FOLDERS_S = 5.0  # between two looks at the folders' own times: new files that no hint told of
 PROGRESS_S = 0.5
 KEPT_TROUBLES = 20
@@ -52,12 +54,12 @@ class Worker:
         self._wanted = Wanted(Rules())
         self._assembly = Assembly(Rules())
         self._scratch = b""
-        self._cursors: dict[bytes, bytes] = {}
-        self._looked: dict[bytes, tuple[int, int, int]] = {}  # path -> inode, size, mtime of the last reading
+        self._known = Known()
+        self._is_watched = False
         self._live: dict[bytes, Source] = {}
         self._back: deque[Source] = deque()
         self._is_queued: set[bytes] = set()
-        self._outbox: deque[tuple[Batch, bool]] = deque()
+        self._outbox = Outbox()
         self._number = 0
         self._unacknowledged: set[int] = set()
         self._flushes: list[int] = []
@@ -65,6 +67,7 @@ class Worker:
         self._troubles: dict[bytes, str] = {}
         self._cut: set[bytes] = set()
         self._has_begun = False
+        self._has_remote = False
         self._rescan_at = self._folders_at = self._progress_at = 0.0
         self._is_told = True  # the last progress said that nothing is left
 
@@ -80,7 +83,10 @@ class Worker:
             self._settle()
 
     def _can_work(self) -> bool:
-        return not self._outbox and len(self._unacknowledged) < WINDOW and bool(self._live or self._back)
+        return not self._outbox.is_due and len(self._unacknowledged) < WINDOW and self._is_anything_left()
+
+    def _is_anything_left(self) -> bool:
+        return bool(self._live or self._back)
 
     def _rest(self) -> float:
         """Seconds until something is due that no message tells."""
@@ -104,7 +110,7 @@ class Worker:
     def _obey(self, command: messages.AnyCommand) -> None:
         match command:
             case messages.Begin(environments=environments, rules=rules, cursors=known, scratch=scratch):
-                self._cursors = dict(known)
+                self._known = Known(known)
                 self._scratch = scratch
                 self._follow(environments, rules)
                 self._has_begun = True
@@ -127,13 +133,16 @@ class Worker:
                 self._flushes.append(token)
             case messages.Acknowledge(number=number):
                 self._unacknowledged.discard(number)
+            case messages.Watched(is_watched=is_watched):
+                self._is_watched = is_watched
+                self._rescan_at = self._folders_at = 0.0
 
     def _follow(self, environments: tuple[Environment, ...], rules: Rules) -> None:
         self._wanted = Wanted(rules)
         self._assembly.reconfigure(rules, self._scratch)
         chosen = [adapter for adapter in self._adapters.values() if self._wanted.harness(adapter.name)]
         self._stores = sources.stores(chosen, environments)
-        self._looked.clear()
+        self._known.forget_looks()
 
     # ------------------------------------------------------------------------- looking
 
@@ -141,7 +150,8 @@ class Worker:
         now = time.monotonic()
         if now >= self._rescan_at:
             self._rescan()
-            self._rescan_at = time.monotonic() + RESCAN_S
+            is_blind = not self._is_watched or self._has_remote
+            self._rescan_at = time.monotonic() + (BLIND_S if is_blind else RESCAN_S)
             self._folders_at = time.monotonic() + FOLDERS_S
         elif now >= self._folders_at:
             if any(_mtime(folder) != seen for folder, seen in self._folders.items()):
@@ -151,30 +161,55 @@ class Worker:
     def _rescan(self) -> None:
         """Walk every store; queue what is not as it was when it was last read."""
         folders: dict[bytes, int] = {}
-        found: list[Source] = []
+        news: list[Source] = []
+        remote = sources.remote_roots()
         self._cut.clear()
+        self._has_remote = False
         for adapter, store in [*self._stores, *self._extra]:
             walk = sources.walk(adapter, store)
-            found += walk.sources
+            news += [s for s in walk.sources if s.path not in self._is_queued and self._is_news(s)]
+            self._has_remote = self._has_remote or any(is_below(store.root, root) for root in remote)
             for folder in walk.folders or _nearest(store.root):
                 folders[folder] = _mtime(folder)
             if walk.is_cut:
                 self._cut.add(store.root)
-        found.sort(key=lambda source: -source.mtime_ns)
-        for source in found:
-            if source.path not in self._is_queued and self._is_news(source):
-                self._back.append(source)
-                self._is_queued.add(source.path)
+        for source in self._in_reading_order(news):
+            self._back.append(source)
+            self._is_queued.add(source.path)
         if folders.keys() != self._folders.keys():
             self._tell(messages.Folders(folders=tuple(folders)))
         self._folders = folders
         self._is_told = False
 
+    def _in_reading_order(self, news: list[Source]) -> list[Source]:
+        """The newest first; files that continue each other together, by name."""
+        news.sort(key=lambda source: -source.mtime_ns)
+        groups: dict[tuple[str, bytes], list[Source]] = {}
+        for source in news:
+            kin = self._kin(source)
+            groups.setdefault((source.harness, kin or source.path), []).append(source)
+        return [source for group in groups.values() for source in sorted(group, key=lambda s: s.path)]
+
+    def _kin(self, source: Source) -> bytes:
+        return self._adapters[source.harness].kin(source.rel)
+
     def _is_news(self, source: Source) -> bool:
-        looked = self._looked.get(source.path)
-        if looked is None:
-            looked = assembly.seen(source, self._cursors.get(source.path, b""))
-        return looked != rows.look_of(source, _now_ms())
+        looks = rows.look_of(source, _now_ms())
+        if self._known.has_looks(source.path):
+            return not self._known.is_as_it_was(source.path, looks)
+        return assembly.seen(source, self._known.cursor(source.path)) != looks
+
+    def _take_live(self, source: Source) -> None:
+        """Read it before any back-fill, unless it continues a file that is still to be read."""
+        if not self._is_news(source):
+            return
+        kin = self._kin(source)
+        if kin and any(self._kin(other) == kin for other in self._back if other.path != source.path):
+            if source.path not in self._is_queued:
+                self._back.append(source)
+                self._is_queued.add(source.path)
+            return
+        self._live[source.path] = source
 
     def _hint(self, path: bytes) -> None:
         for adapter, store in [*self._stores, *self._extra]:
@@ -182,8 +217,7 @@ class Worker:
                 continue
             source = sources.look(adapter, store, path)
             if source is not None:
-                if self._is_news(source):
-                    self._live[source.path] = source
+                self._take_live(source)
                 return
             if os.path.isdir(path):
                 self._list(adapter, store, path)
@@ -194,9 +228,9 @@ class Worker:
             self._rescan_at = 0.0
             return
         walk = sources.walk(adapter, store, folder)
-        for source in walk.sources:
-            if source.path not in self._is_queued and self._is_news(source):
-                self._live[source.path] = source
+        for source in self._in_reading_order(walk.sources):
+            if source.path not in self._is_queued:
+                self._take_live(source)
         fresh = {name: _mtime(name) for name in walk.folders}
         if not fresh.keys() <= self._folders.keys():
             self._folders.update(fresh)
@@ -217,7 +251,7 @@ class Worker:
             made = self._assembly.read(
                 self._adapters[source.harness],
                 source,
-                self._cursors.get(source.path, b""),
+                self._known.cursor(source.path),
                 self._reader,
                 self._wanted,
                 time.monotonic(),
@@ -225,24 +259,26 @@ class Worker:
         except Unreadable as reason:
             self._troubles[source.path] = str(reason)
             if not reason.is_passing:
-                self._looked[source.path] = now_facts
+                self._known.set_looks(source.path, now_facts)
             return
         self._troubles.pop(source.path, None)
-        self._outbox.extend((batch, is_live) for batch in made.batches)
+        for batch in made.batches:
+            self._outbox.put(batch, is_live=is_live)
         if made.cursor:
-            self._cursors[source.path] = made.cursor
+            self._known.set_cursor(source.path, made.cursor)
         if made.is_more:
-            self._back.appendleft(source) if is_live else self._back.append(source)
+            is_next = is_live or self._kin(source)
+            self._back.appendleft(source) if is_next else self._back.append(source)
             self._is_queued.add(source.path)
         else:
-            self._looked[source.path] = now_facts
+            self._known.set_looks(source.path, now_facts)
 
     def _settle(self) -> None:
         """What was held back too long goes out; what was asked for is answered; progress is told."""
         now = time.monotonic()
-        is_idle = not (self._live or self._back)
+        is_idle = not self._is_anything_left()
         for batch in self._assembly.overdue(now, everything=is_idle and bool(self._flushes)):
-            self._outbox.append((batch, True))
+            self._outbox.put(batch, is_live=True)
         self._send_what_may_go()
         if self._flushes and is_idle and self._rescan_at > now and self._is_quiet():
             for token in self._flushes:
@@ -259,20 +295,22 @@ class Worker:
     def _progress(self) -> messages.Progress:
         left = [*self._live.values(), *self._back]
         return messages.Progress(
-            sources=len(self._looked) + len(left),
+            sources=len(self._known),
             total_bytes=0,
             left_sources=len(left),
-            left_bytes=sum(assembly.unread(s, self._cursors.get(s.path, b"")) for s in left),
+            left_bytes=sum(assembly.unread(s, self._known.cursor(s.path)) for s in left),
             unreadable=tuple(list(self._troubles.items())[:KEPT_TROUBLES]),
             cut_stores=tuple(self._cut),
         )
 
     def _send_what_may_go(self) -> None:
         while self._outbox and len(self._unacknowledged) < WINDOW:
-            batch, is_live = self._outbox.popleft()
+            if not self._outbox.is_due and self._is_anything_left():
+                return  # the group is not full yet
+            batches, is_live = self._outbox.take()
             self._number += 1
             self._unacknowledged.add(self._number)
-            self._tell(messages.Read(number=self._number, batch=batch, is_live=is_live))
+            self._tell(messages.Read(number=self._number, batches=batches, is_live=is_live))
 
     def _tell(self, news: AnyNews) -> None:
         data = memoryview(messages.pack(news))

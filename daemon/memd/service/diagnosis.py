@@ -7,7 +7,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from memctl.paths import shown
 from memd.protocol import Agent, Entry, Finding
 
-LOOK_OVERDUE_S = 120.0
 WATCH_SHARE = 0.5  # of the user's watch limit, from which on a note is due
 
 
@@ -21,7 +20,7 @@ def findings(
     watch_trouble: str,
     watched: int,
     watch_limits: Mapping[str, int],
-    look_age_s: float | None,
+    overdue_s: float,
 ) -> tuple[Finding, ...]:
     out: list[Finding] = []
     if config_error:
@@ -44,12 +43,12 @@ def findings(
                 remedy="Remove the cause; memd tries again every few seconds.",
             )
         )
-    if look_age_s is not None and look_age_s > LOOK_OVERDUE_S:
+    if overdue_s:
         out.append(
             Finding(
                 level="problem",
                 subject="healing",
-                message=f"nothing was looked at for {look_age_s:.0f} s",
+                message=f"nothing was looked at for {overdue_s:.0f} s",
                 remedy="Restart the daemon: `memctl down`, then `memctl up`.",
             )
         )

@@ -6,8 +6,6 @@ import os
 import time
 from collections.abc import Callable
 
-import trio
-
 import memd
 from memctl.paths import shown
 from memd import protocol, wire
@@ -157,7 +155,7 @@ class Dispatch:
             watch_trouble=self._watcher.trouble,
             watched=self._watcher.folders,
             watch_limits=limits(),
-            look_age_s=trio.current_time() - self._healer.last_look_at if self._healer.looks else None,
+            overdue_s=self._healer.overdue_s(),
         )
 
     def _uptime(self) -> float:

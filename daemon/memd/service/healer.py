@@ -21,6 +21,11 @@ from memd.settings import Settings
 
 T = TypeVar("T")
 
+WATCHED_FACTOR = 8  # so much more seldom everything is looked at while system events arrive
+OVERDUE_S = 60.0
+BURST = 500  # changes at once, of which the system may have dropped some: look again a little later
+BURST_S = 2.0
+
 log = structlog.get_logger()
 
 
@@ -34,6 +39,7 @@ class Healer:
         self._hint = trio.Event()
         self._seen: dict[bytes, None] = {}
         self.on_config_homes: Callable[[list[bytes]], None] = lambda _: None
+        self._again_at = 0.0
         self.trouble = ""
         self.looks = 0
         self.last_look_at = 0.0
@@ -47,6 +53,8 @@ class Healer:
     def _notice(self, changes: list[Change]) -> None:
         if any(came_or_went for came_or_went, _ in changes):
             self.hint()
+        if len(changes) > BURST:
+            self._again_at = trio.current_time() + BURST_S
 
     def see(self, config_dir: bytes) -> None:
         """A client uses this config home: it is looked after from now on."""
@@ -73,8 +81,20 @@ class Healer:
         await self._attempt(lambda owner: owner.recover(now_ms=now_ms()))
         while True:
             await self._look()
-            with trio.move_on_after(self._settings.memory.rescan_s):
+            rescan_s = self._period_s()
+            if self._again_at > trio.current_time():
+                rescan_s = min(rescan_s, self._again_at - trio.current_time())
+            with trio.move_on_after(rescan_s):
                 await self._hint.wait()
+
+    def _period_s(self) -> float:
+        factor = WATCHED_FACTOR if self._watcher.state == "watching" else 1
+        return self._settings.memory.rescan_s * factor
+
+    def overdue_s(self) -> float:
+        """How long nothing was looked at, if that is far longer than it should be; else 0."""
+        age = trio.current_time() - self.last_look_at
+        return age if self.looks and age > OVERDUE_S + 3 * self._period_s() else 0.0
 
     async def _look(self) -> None:
         self._hint = trio.Event()

@@ -1,9 +1,9 @@
 """The supervisor of the worker, and the way of its batches into the ledger.
 
 The worker is started, fed with hints, watched, and started again when it dies, from where the ledger's
-cursors stand. Its batches go in one at a time, in the order in which they came, through the writer's lane, so
-that commands overtake them. A batch that the disk refuses is tried again until it goes in: nothing that was
-read is dropped.
+cursors stand. What it reads goes in one group of batches at a time, in the order in which they came, through
+the writer's lane, so that commands overtake them. A group that the disk refuses is tried again until it goes
+in: nothing that was read is dropped.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 
 import structlog
@@ -77,6 +77,8 @@ class Importer:
         self._flushes: dict[int, _Flush] = {}
         self._extras: list[messages.Extra] = []
         self._token = 0
+        self._is_watched = False
+        self._batch: trio.Event | None = None
         self.progress = messages.Progress(sources=0, total_bytes=0, left_sources=0, left_bytes=0)
         self.state = "starting"
         self.trouble = ""
@@ -94,6 +96,12 @@ class Importer:
             self._commands.append(messages.Look(all=True))
         self._has_words.set()
 
+    def set_watched(self, is_watched: bool) -> None:
+        """Whether hints come, as far as the system is concerned."""
+        if is_watched != self._is_watched:
+            self._is_watched = is_watched
+            self._command(messages.Watched(is_watched=is_watched))
+
     def follow(self, environments: tuple[Environment, ...], rules: Rules) -> None:
         if (environments, rules) == (self._environments, self._rules):
             return
@@ -106,8 +114,13 @@ class Importer:
         self._extras.append(extra)
         self._command(extra)
 
+    async def next_batch(self) -> None:
+        """Return when something has been put in."""
+        self._batch = self._batch or trio.Event()
+        await self._batch.wait()
+
     async def flush(self) -> None:
-        """Return when everything visible now is in the ledger; raises TryAgain when the worker keeps dying."""
+        """Return when everything visible now is in the ledger; raises TryAgain if the worker keeps dying."""
         self._token += 1
         token, flush = self._token, _Flush()
         self._flushes[token] = flush
@@ -158,6 +171,7 @@ class Importer:
                 environments=self._environments, rules=self._rules, cursors=known, scratch=self._scratch
             )
             await process.stdin.send_all(messages.pack(begin))
+            await process.stdin.send_all(messages.pack(messages.Watched(is_watched=self._is_watched)))
             for extra in self._extras:
                 await process.stdin.send_all(messages.pack(extra))
             for token in self._flushes:
@@ -204,8 +218,8 @@ class Importer:
 
     async def _heed(self, news: messages.AnyNews) -> None:
         match news:
-            case messages.Read(number=number, batch=batch, is_live=is_live):
-                await self._put_in(batch, LIVE if is_live else BULK)
+            case messages.Read(number=number, batches=batches, is_live=is_live):
+                await self._put_in(batches, LIVE if is_live else BULK)
                 self._command(messages.Acknowledge(number=number))
             case messages.Folders(folders=folders):
                 self._on_folders(folders)
@@ -216,17 +230,21 @@ class Importer:
                 if flush is not None:
                     flush.done.set()
 
-    async def _put_in(self, batch: Batch, priority: int) -> None:
+    async def _put_in(self, batches: Sequence[Batch], priority: int) -> None:
         while True:
             try:
-                appended: Appended = await self._lane.run(partial(self._writer.append, batch), priority)
+                put: list[Appended] = await self._lane.run(
+                    partial(self._writer.append_all, batches), priority
+                )
             except MemdError as reason:
                 if str(reason) != self.trouble:
-                    log.error("import.refused", reason=str(reason), harness=batch.harness)
+                    log.error("import.refused", reason=str(reason), harness=batches[0].harness)
                 self.trouble = str(reason)
                 await trio.sleep(RETRY_S)
                 continue
             self.trouble = ""
-            if appended.stored:
-                log.debug("import.done", harness=batch.harness, events=appended.stored)
+            if self._batch is not None:
+                self._batch.set()
+                self._batch = None
+            log.debug("import.done", batches=len(batches), events=sum(one.stored for one in put))
             return

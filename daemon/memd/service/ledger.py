@@ -29,7 +29,9 @@ T = TypeVar("T")
 
 READERS = 4
 QUESTION_S = 20.0
-TIDY_S = 2.0  # between two steps of housekeeping when there is nothing to do
+TIDY_S = 6.0  # from a batch to housekeeping: what comes in a row is tidied once
+TIDY_STEP_S = 0.05
+REST_S = 300.0  # between two steps of housekeeping while nothing comes
 
 log = structlog.get_logger()
 
@@ -81,6 +83,8 @@ class Ledger:
             environments=self._environments,
             rules=self._rules,
         )
+        self._watcher.on_state = importer.set_watched
+        importer.set_watched(self._watcher.state == "watching")
         self._is_open.set()
         try:
             async with trio.open_nursery() as nursery:
@@ -104,15 +108,22 @@ class Ledger:
             return self._writer
 
     async def _tidy(self, writer: SqliteWriter) -> None:
-        """Small steps of housekeeping whenever nobody else wants the writer."""
+        """Small steps of housekeeping after something was put in, whenever nobody else wants the writer."""
         while True:
             try:
                 did = await self._lane.run(writer.tidy, BULK)
-                await trio.to_thread.run_sync(writer.checkpoint)
+                if writer.wants_checkpoint():
+                    await trio.to_thread.run_sync(writer.checkpoint)
             except MemdError as reason:
                 log.warning("ledger.tidy_failed", reason=str(reason))
                 did = False
-            await trio.sleep(0.05 if did else TIDY_S)
+            assert self.importer is not None
+            if did:
+                await trio.sleep(TIDY_STEP_S)
+                continue
+            with trio.move_on_after(REST_S):
+                await self.importer.next_batch()
+                await trio.sleep(TIDY_S)
 
     def configure(self, environments: Iterable[Environment], rules: Rules) -> None:
         self._environments, self._rules = tuple(environments), rules

@@ -58,6 +58,7 @@ class Watcher:
         self.trouble = ""
         self._step_ms = step_ms
         self._poll = poll
+        self.on_state: Callable[[bool], None] = lambda _: None  # whether system events arrive
         self._interests: list[Interest] = []
         self._armed: tuple[frozenset[Target], int, bool] = (frozenset(), 0, False)
         self._change = trio.Event()
@@ -167,6 +168,7 @@ class Watcher:
         if state != self.state and state == "limited":
             log.warning("watch.limited", reason=trouble)
         self.state, self.trouble = state, trouble
+        self.on_state(state == "watching")
 
 
 def _targets(folders: frozenset[bytes]) -> frozenset[Target]:
