@@ -32,7 +32,7 @@ def test_what_a_kill_left_behind_the_mark_is_put_in(tmp_path: Path, monkeypatch:
     ledger = Ledger(root)
     ledger.put(entry("a"), source=b"s", cursor=b"1")
     with monkeypatch.context() as patch:
-        patch.setattr(rows, "put", die)
+        patch.setattr(rows, "mark_segment", die)
         with pytest.raises(Died):
             ledger.put(
                 entry("b"),
@@ -62,7 +62,7 @@ def test_the_first_batch_of_a_segment_is_put_in_too(tmp_path: Path, monkeypatch:
     root = tmp_path / "ledger"
     ledger = Ledger(root)
     with monkeypatch.context() as patch:
-        patch.setattr(rows, "put", die)
+        patch.setattr(rows, "mark_segment", die)
         with pytest.raises(Died):
             ledger.put(entry("a"))
     ledger.close()
@@ -78,7 +78,7 @@ def test_a_replacement_that_a_kill_cut_off_is_put_in(tmp_path: Path, monkeypatch
     ledger = Ledger(root)
     ledger.put(entry("a", at=3))
     with monkeypatch.context() as patch:
-        patch.setattr(rows, "put", die)
+        patch.setattr(rows, "mark_segment", die)
         with pytest.raises(Died):
             ledger.put(entry("b", at=9, replaces=3))
     ledger.close()
@@ -92,7 +92,7 @@ def test_a_turn_that_a_kill_cut_off_is_put_in(tmp_path: Path, monkeypatch: pytes
     ledger = Ledger(root)
     ledger.put(entry("a", at=1), entry("b", at=2))
     with monkeypatch.context() as patch:
-        patch.setattr(rows, "put", die)
+        patch.setattr(rows, "mark_segment", die)
         with pytest.raises(Died):
             ledger.put(entry("c", at=3), turns=[Turn(session=S1, first=2, last=2, is_side=True)])
     ledger.close()
@@ -165,7 +165,7 @@ def test_a_batch_that_failed_may_come_again(tmp_path: Path, monkeypatch: pytest.
     with Ledger(tmp_path / "ledger") as ledger:
         ledger.put(entry("a"))
         with monkeypatch.context() as patch:
-            patch.setattr(rows, "put", die)
+            patch.setattr(rows, "mark_segment", die)
             with pytest.raises(Died):
                 ledger.put(entry("b"))
         assert ledger.put(entry("b"), entry("c")).stored == 2

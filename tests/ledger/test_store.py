@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from memd.harness.model import Session, Turn
+from memd.ledger.store import rows
 from memd.ledger.store.interface import Filter, Interrupted, SessionRow
 from support_ledger import CWD, S1, S2, Ledger, batch, entry, event_id, loss
 
@@ -279,6 +280,47 @@ def test_whatever_comes_segments_rows_and_index_agree(
             assert [event.sequence for event in everything] == list(range(1, len(expected) + 1))
         assert ledger.problems() == []
         ledger.writer.seal_all()
+        assert ledger.problems() == []
+
+
+def test_batches_that_come_together_go_in_as_if_one_by_one(tmp_path: Path) -> None:
+    coming = (
+        batch(entry("a", at=1), entry("b", at=2), source=b"1", cursor=b"x", losses=[loss("image")]),
+        batch(entry("c", at=3), harness="codex", source=b"2", cursor=b"y"),
+        batch(entry("d", at=4, replaces=2), entry("a"), source=b"1", cursor=b"z", losses=[loss("image")]),
+        batch(entry("b", session=S2, at=1), sessions=[Session(id=S2, cwd="/other")]),
+    )
+    with Ledger(tmp_path / "together") as together, Ledger(tmp_path / "apart") as apart:
+        told = together.writer.append_all(coming)
+        assert told == [apart.writer.append(one) for one in coming]
+        assert [one.stored for one in told] == [2, 1, 1, 1]
+        for ledger in (together, apart):
+            assert ledger.texts() == ["a", "d"]
+            assert ledger.texts(S1, "codex") == ["c"]
+            assert ledger.reader.cursors() == {b"1": b"z", b"2": b"y"}
+            assert [row.count for row in ledger.reader.losses("claude", S1)] == [2]
+            assert [hit.session for hit in ledger.reader.search("b", Filter(cwd="/other"))] == [S2]
+            assert ledger.problems() == []
+            ledger.writer.seal_all()
+            assert ledger.problems() == []
+
+
+def test_of_batches_that_come_together_all_are_in_or_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    coming = (batch(entry("b")), batch(entry("c"), harness="codex"), batch(entry("d")))
+    with Ledger(tmp_path / "ledger") as ledger:
+        ledger.put(entry("a"))
+        with monkeypatch.context() as patch:
+            patch.setattr(rows, "mark_segment", lambda *_args, **_more: 1 / 0)
+            with pytest.raises(ZeroDivisionError):
+                ledger.writer.append_all(coming)
+        assert (ledger.texts(), ledger.texts(S1, "codex")) == (["a"], [])
+        assert [one.stored for one in ledger.writer.append_all(coming)] == [1, 1, 1]
+        assert (ledger.texts(), ledger.texts(S1, "codex")) == (["a", "b", "d"], ["c"])
+        assert ledger.problems() == []
+    with Ledger(tmp_path / "ledger") as ledger:
+        assert (ledger.texts(), ledger.texts(S1, "codex")) == (["a", "b", "d"], ["c"])
         assert ledger.problems() == []
 
 

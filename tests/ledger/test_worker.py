@@ -14,6 +14,7 @@ import pytest
 
 from memd.harness.model import Environment
 from memd.ledger import messages
+from memd.ledger.store.interface import BATCH_BYTES, BATCH_EVENTS, Entry
 from memd.ledger.worker import WINDOW
 from support_daemon import SOURCES
 
@@ -101,7 +102,11 @@ def write(home: Path, session: int, lines: int, words: str = "", first: int = 0)
     return path
 
 
-def test_no_more_batches_are_under_way_than_the_window_holds(worker: Worker, tmp_path: Path) -> None:
+def entries(read: messages.Read) -> list[Entry]:
+    return [entry for batch in read.batches for entry in batch.entries]
+
+
+def test_no_more_groups_are_under_way_than_the_window_holds(worker: Worker, tmp_path: Path) -> None:
     write(tmp_path, 1, 4000)
     worker.begin()
     numbers = []
@@ -112,6 +117,23 @@ def test_no_more_batches_are_under_way_than_the_window_holds(worker: Worker, tmp
     assert worker.read(0.5) is None
     worker.tell(messages.Acknowledge(number=numbers[0]))
     assert worker.read() is not None
+
+
+def test_small_sessions_go_in_together_within_the_bounds_of_a_batch(worker: Worker, tmp_path: Path) -> None:
+    for session in range(60):
+        write(tmp_path, session, 10, words="x" * 2000)
+    worker.begin()
+    sizes = []
+    while sum(events for events, _size, _batches in sizes) < 600:
+        read = worker.read()
+        assert read is not None
+        sizes.append(
+            (len(entries(read)), sum(len(entry.content) for entry in entries(read)), len(read.batches))
+        )
+        worker.tell(messages.Acknowledge(number=read.number))
+    assert len(sizes) <= 5  # 1.2 MB
+    assert all(events <= BATCH_EVENTS and size <= BATCH_BYTES for events, size, _batches in sizes)
+    assert sizes[0][2] > 10
 
 
 def test_what_was_just_written_overtakes_a_back_fill(worker: Worker, tmp_path: Path) -> None:
@@ -128,9 +150,9 @@ def test_what_was_just_written_overtakes_a_back_fill(worker: Worker, tmp_path: P
         read = worker.read()
         assert read is not None
         worker.tell(messages.Acknowledge(number=read.number))
-        if any("the live line" in entry.content for entry in read.batch.entries):
+        if any("the live line" in entry.content for entry in entries(read)):
             break
-        before += sum(len(entry.content) for entry in read.batch.entries)
+        before += sum(len(entry.content) for entry in entries(read))
     assert read.is_live
     assert before < 8 << 20  # one slice and what was under way, of 36 MB
 
@@ -140,8 +162,8 @@ def test_a_worker_goes_on_from_the_cursors_it_is_given(worker: Worker, tmp_path:
     worker.begin()
     read = worker.read()
     assert read is not None
-    assert len(read.batch.entries) == 10
-    cursor = read.batch.cursor
+    assert len(entries(read)) == 10
+    cursor = read.batches[-1].cursor
     assert cursor
     write(tmp_path, 1, 5, first=10)
     again = Worker(tmp_path)
@@ -149,10 +171,8 @@ def test_a_worker_goes_on_from_the_cursors_it_is_given(worker: Worker, tmp_path:
         again.begin({os.fsencode(path): cursor})
         read = again.read()
         assert read is not None
-        assert [entry.content.split()[0] for entry in read.batch.entries] == [
-            f"text{n}" for n in range(10, 15)
-        ]
-        assert not read.batch.is_restart
+        assert [entry.content.split()[0] for entry in entries(read)] == [f"text{n}" for n in range(10, 15)]
+        assert not read.batches[0].is_restart
     finally:
         again.end()
 

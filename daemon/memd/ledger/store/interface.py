@@ -18,9 +18,9 @@ from memd.harness.model import Kind, Loss, Session, Turn
 MAX_TEXT_BYTES = 64 * 1024
 """Text of one event, in row, index and segment alike."""
 
-BATCH_EVENTS = 320
-BATCH_BYTES = 320 * 1024
-"""A batch within both keeps the writer for about 20 ms; `batches` cuts at them."""
+BATCH_EVENTS = 480
+BATCH_BYTES = 480 * 1024
+"""Batches that go in together, within both, keep the writer for about 20 ms."""
 
 MAX_LIMIT = 1000
 """Hits of one search, rows of one page."""
@@ -306,6 +306,9 @@ class Writer(Protocol):
 
         raises  DiskError; nothing of the batch is in then, and the same batch may come again
         """
+
+    def append_all(self, batches: Sequence[Batch]) -> list[Appended]:
+        """Put several in, in this order, all or none: one flush and one transaction for all of them."""
 
     def cursor(self, source: bytes) -> bytes: ...
 

@@ -22,19 +22,24 @@ _SESSION = (
 )
 
 
-def put(connection: apsw.Connection, batch: Batch, plan: Plan, segment: int) -> None:
-    """Everything a batch comes to."""
+Indexed = tuple[int, str, str]
+"""Number, scope and text of an event, as the index takes them."""
+
+
+def put(connection: apsw.Connection, batch: Batch, plan: Plan, segment: int, waiting: list[Indexed]) -> None:
+    """Everything a batch comes to. New texts are left in `waiting`, for `put_index`."""
     many = connection.executemany
     many("insert into checkouts(n, path) values(?, ?)", plan.checkouts)
     many(_SESSION, (_session_row(batch.harness, facts) for facts in plan.touched.values()))
     if plan.events:
         many("insert into events values(?,?,?,?,?,?,?,?,?)", plan.events)
-        plan.index.sort()  # the index wants ascending numbers: a step back makes it write what it has
-        many("insert into event_text(rowid, scope, content) values(?,?,?)", plan.index)
+        waiting += plan.index
     many(
         "insert into session_events(session, position, is_side, event, at, segment) values(?,?,?,?,?,?)",
         ((*standing, segment) for standing in plan.standings),
     )
+    if plan.gone or plan.moved or plan.widened:
+        put_index(connection, waiting)  # before it is told to forget, or to see in another place
     if plan.turned:
         many("update session_events set is_side = ? where session = ? and position = ?", plan.turned)
     if plan.gone:
@@ -65,6 +70,13 @@ def put(connection: apsw.Connection, batch: Batch, plan: Plan, segment: int) -> 
             " on conflict do update set value = excluded.value",
             (batch.source, batch.cursor),
         )
+
+
+def put_index(connection: apsw.Connection, waiting: list[Indexed]) -> None:
+    """Index these texts; the list is empty afterwards."""
+    waiting.sort()  # the index wants ascending numbers: a step back makes it write what it has
+    connection.executemany("insert into event_text(rowid, scope, content) values(?,?,?)", waiting)
+    waiting.clear()
 
 
 def _session_row(harness: str, facts: Facts) -> tuple[object, ...]:
@@ -156,12 +168,18 @@ def _learn_checkout(connection: apsw.Connection, session: int) -> None:
         widen(connection, event, (checkout,))
 
 
-def put_segment(connection: apsw.Connection, number: int, harness: str, size: int, *, is_full: bool) -> None:
+def put_segment(connection: apsw.Connection, number: int, harness: str) -> None:
+    """Make a segment known; how far it reaches is for `mark_segment` to say."""
+    connection.execute(
+        "insert or ignore into segments(n, harness, bytes, state) values(?, ?, 0, 'open')", (number, harness)
+    )
+
+
+def mark_segment(connection: apsw.Connection, number: int, size: int, *, is_full: bool) -> None:
     """Note how far a segment reaches now."""
     connection.execute(
-        "insert into segments(n, harness, bytes, state) values(?, ?, ?, ?)"
-        " on conflict do update set bytes = excluded.bytes, state = excluded.state",
-        (number, harness, size, "closed" if is_full else "open"),
+        "update segments set bytes = ?, state = ? where n = ?",
+        (size, "closed" if is_full else "open", number),
     )
 
 

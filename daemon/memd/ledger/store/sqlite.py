@@ -11,6 +11,9 @@ States of a batch, and what the next start does when the process died there:
     appended    the segment has it, the rows have not   put in from the segment (`_take_up`)
     committed   rows, index, losses and cursor too      nothing
 
+Batches that come together share one transaction and one flush of a segment, and the index gets their texts
+last of all: anything that is written after an index in one transaction makes it write what it has gathered.
+
 Sealing: the sealed form is written beside the growing one, the row says so, the growing one goes. A start
 that finds both takes the growing one as long as the row has not changed.
 """
@@ -19,13 +22,13 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 import apsw
 import msgspec
 
-from memd.ledger.segments import SEAL_BYTES, VERSION, Codec, HeadLine, Segments
+from memd.ledger.segments import SEAL_BYTES, VERSION, Codec, HeadLine, Line, Segments
 from memd.ledger.store import database, rows, tails
 from memd.ledger.store.checking import Checker
 from memd.ledger.store.finding import Finder
@@ -105,52 +108,71 @@ class SqliteWriter:
     # ------------------------------------------------------------------------ appending
 
     def append(self, batch: Batch) -> Appended:
-        is_in = False
-        try:
-            with database.saying("write", self._path):
-                plan = self._planner.plan(batch)
-                if plan.lines:
-                    self._put_with_lines(batch, plan)
-                else:
-                    with database.transaction(self._connection):
-                        rows.put(self._connection, batch, plan, 0)
-            is_in = True
-        finally:
-            if not is_in:
-                self._memory.reset()
-        for facts in plan.touched.values():
-            self._memory.remember(batch.harness, facts)
-        self._busy_at = time.monotonic()
-        self._is_merged = False
-        return plan.appended
+        return self.append_all((batch,))[0]
 
-    def _put_with_lines(self, batch: Batch, plan: Plan) -> None:
-        held = self._growing.pop(batch.harness, None)  # out of use until the rows are in
-        if held is None:
-            self._number += 1
-            head = HeadLine(v=VERSION, harness=batch.harness, number=self._number)
-            data = self._codec.encode([head, *plan.lines])
-            held = _Growing(self._number, 0, 0.0)
-        else:
-            data = self._codec.encode(plan.lines)
-        size = held.size + len(data)
-        is_full = size >= SEAL_BYTES
+    def append_all(self, batches: Sequence[Batch]) -> list[Appended]:
+        opened: dict[str, _Growing] = {}  # the segments they go into, out of use until the rows are in
         is_in = False
         try:
-            self._segments.append(batch.harness, held.number, held.size, data)
-            with database.transaction(self._connection):
-                rows.put_segment(self._connection, held.number, batch.harness, size, is_full=is_full)
-                rows.put(self._connection, batch, plan, held.number)
+            with database.saying("write", self._path), database.transaction(self._connection):
+                plans = self._put_rows(batches, opened)
+                for harness, held in opened.items():
+                    self._put_lines(harness, held, batches, plans)
                 for number in self._retired:
                     rows.close_segment(self._connection, number)
             is_in = True
         finally:
             if not is_in:
-                # what the file has beyond its mark is unknown: the next batch begins a new segment
-                self._retired.append(held.number)
+                # what the files have beyond their marks is unknown: the next batch begins a new segment
+                self._retired += [held.number for held in opened.values()]
+                self._memory.reset()
         self._retired.clear()
-        if not is_full:
-            self._growing[batch.harness] = _Growing(held.number, size, time.monotonic())
+        self._growing.update((name, held) for name, held in opened.items() if held.size < SEAL_BYTES)
+        self._busy_at = time.monotonic()
+        self._is_merged = False
+        return [plan.appended for plan in plans]
+
+    def _put_rows(self, batches: Sequence[Batch], opened: dict[str, _Growing]) -> list[Plan]:
+        """All that the batches come to but their lines; not committed."""
+        plans = []
+        waiting: list[rows.Indexed] = []
+        for batch in batches:
+            plan = self._planner.plan(batch)
+            number = 0
+            if plan.lines:
+                if batch.harness not in opened:
+                    opened[batch.harness] = held = self._open_segment(batch.harness)
+                    rows.put_segment(self._connection, held.number, batch.harness)
+                number = opened[batch.harness].number
+            rows.put(self._connection, batch, plan, number, waiting)
+            for facts in plan.touched.values():
+                self._memory.remember(batch.harness, facts)
+            plans.append(plan)
+        rows.put_index(self._connection, waiting)
+        return plans
+
+    def _open_segment(self, harness: str) -> _Growing:
+        held = self._growing.pop(harness, None)
+        if held is None:
+            self._number += 1
+            held = _Growing(self._number, 0, 0.0)
+        return held
+
+    def _put_lines(
+        self, harness: str, held: _Growing, batches: Sequence[Batch], plans: Sequence[Plan]
+    ) -> None:
+        """Append what the batches say to the segment, flushed; how far it reaches goes in with the rows."""
+        lines: list[Line] = []
+        if not held.size:
+            lines.append(HeadLine(v=VERSION, harness=harness, number=held.number))
+        for batch, plan in zip(batches, plans, strict=True):
+            if batch.harness == harness:
+                lines += plan.lines
+        data = self._codec.encode(lines)
+        self._segments.append(harness, held.number, held.size, data)
+        held.size += len(data)
+        held.touched = time.monotonic()
+        rows.mark_segment(self._connection, held.number, held.size, is_full=held.size >= SEAL_BYTES)
 
     def _take_up(self) -> None:
         """Finish what the process before this one had begun."""
@@ -247,7 +269,7 @@ class SqliteWriter:
                 self._retired.clear()
             if self._seal_one():
                 return True
-            return now - self._busy_at >= IDLE_S and self._merge()
+            return now - self._busy_at >= IDLE_S and self.merge()
 
     def seal_all(self) -> None:
         """Seal everything that grows, as at the end of a long rest."""
@@ -272,7 +294,7 @@ class SqliteWriter:
         self._segments.drop_plain(harness, number)
         return True
 
-    def _merge(self) -> bool:
+    def merge(self) -> bool:
         """Bring the index closer to one piece; a no-op changes fewer than two rows."""
         if self._is_merged:
             return False

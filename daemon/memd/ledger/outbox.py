@@ -1,0 +1,54 @@
+"""Batches that are made and not sent yet, and which of them go in together.
+
+A store takes several small batches at once in little more time than one. Back-fill waits until a group is as
+large as the writer's bound allows; what somebody waits for goes at once, with whatever was made before it.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+
+from memd.ledger.store.interface import BATCH_BYTES, BATCH_EVENTS, Batch
+
+
+class Outbox:
+    """First in, first out: batches of one source must arrive in their order."""
+
+    def __init__(self) -> None:
+        self._waiting: deque[tuple[Batch, bool, int]] = deque()
+        self._events = self._size = self._live = 0
+
+    def __bool__(self) -> bool:
+        return bool(self._waiting)
+
+    @property
+    def is_due(self) -> bool:
+        """Whether there is a whole group, or something that somebody waits for."""
+        return self._live > 0 or self._events >= BATCH_EVENTS or self._size >= BATCH_BYTES
+
+    def put(self, batch: Batch, *, is_live: bool) -> None:
+        size = sum(len(entry.content) for entry in batch.entries)
+        self._waiting.append((batch, is_live, size))
+        self._count(batch, is_live, size, 1)
+
+    def take(self) -> tuple[tuple[Batch, ...], bool]:
+        """The next group, within the bounds of a batch but never empty, and whether somebody waits for it."""
+        group: list[Batch] = []
+        events = characters = 0
+        is_live = False
+        while self._waiting:
+            batch, is_urgent, size = self._waiting[0]
+            events += len(batch.entries)
+            characters += size
+            if group and (events > BATCH_EVENTS or characters > BATCH_BYTES):
+                break
+            self._waiting.popleft()
+            self._count(batch, is_urgent, size, -1)
+            group.append(batch)
+            is_live = is_live or is_urgent
+        return tuple(group), is_live
+
+    def _count(self, batch: Batch, is_live: bool, size: int, sign: int) -> None:
+        self._events += sign * len(batch.entries)
+        self._size += sign * size
+        self._live += sign * is_live
