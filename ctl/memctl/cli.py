@@ -34,6 +34,10 @@ GROUPS: tuple[tuple[str, tuple[tuple[str, str, str], ...]], ...] = (
         ),
     ),
     (
+        "memory that agents share",
+        (("memory", "memory", "list, read, write, search, carry over and repair topics"),),
+    ),
+    (
         "what agents said",
         (
             ("search", "sessions", "search everything every agent said"),

@@ -18,7 +18,8 @@ from memctl import paths
 from memd.errors import MemdError
 from memd.ledger.messages import Rules
 from memd.memory.ownership import Ownership
-from memd.service import logs
+from memd.memory.shared.topics import TopicStore
+from memd.service import logs, topics
 from memd.service.configuration import Configuration
 from memd.service.dispatch import Dispatch
 from memd.service.environments import Environments
@@ -108,12 +109,14 @@ class Daemon:
         self._environments = Environments(
             paths.home_dir(), paths.state_dir() + b"/environments.json", self._follow_stores
         )
+        self._topics = self._memory_topics()
         self._healer.on_config_homes = self._environments.set_config_homes
         self._follow_stores()
         self._dispatch = Dispatch(
             healer=self._healer,
             watcher=self._watcher,
             ledger=self._ledger,
+            topics=self._topics,
             environments=self._environments,
             configuration=configuration,
             recent=recent,
@@ -132,6 +135,23 @@ class Daemon:
             state=paths.state_dir(),
             configured=tuple(_below_home(home, name) for name in named),
         )
+
+    def _memory_topics(self) -> topics.MemoryTopics:
+        home, state = paths.home_dir(), paths.state_dir()
+        configuration = topics.configuration_of(
+            home, paths.config_dir(), state, os.environb.get(b"XDG_CONFIG_HOME", b"")
+        )
+        return topics.MemoryTopics(
+            TopicStore(topics.places(home, paths.data_dir(), state), configuration),
+            self._watcher,
+            inject=self._configuration.current.memory.inject,
+            owned_by=self._owned_by,
+        )
+
+    async def _owned_by(self, path: bytes) -> bytes:
+        """The memory folder of the enrolled agent that works in a directory; empty for none."""
+        found = await self._healer.run(lambda owner: owner.where(path))
+        return found.owned
 
     def _follow_stores(self) -> None:
         current = self._configuration.current
@@ -158,6 +178,7 @@ class Daemon:
                             ("watcher", self._watcher.run),
                             ("healer", self._healer.keep),
                             ("ledger", self._ledger.run),
+                            ("topics", self._topics.keep),
                         ):
                             background.start_soon(self._keep_running, name, part)
                         self._manager.tell("READY=1", f"STATUS=serving, {self._configuration.source}")
@@ -195,6 +216,7 @@ class Daemon:
             logs.configure(self._log_file, current.log.level, self._recent)
             self._watcher.reconfigure(step_ms=current.watch.step_ms, poll=current.watch.mode == "poll")
             self._healer.reconfigure(current, self._ownership())
+            self._topics.reconfigure(current.memory.inject)
             self._follow_stores()
         else:
             log.warning("config.refused", message=self._configuration.error)

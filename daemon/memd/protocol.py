@@ -11,6 +11,7 @@ from typing import Literal
 
 import msgspec
 
+from memd import protocol_memory
 from memd.errors import BadRequest
 
 Form = Literal["text", "json"]
@@ -170,6 +171,12 @@ class CheckLedger(Request, frozen=True, kw_only=True, tag="check-ledger"):
     repair: bool = False
 
 
+class Memory(Request, frozen=True, kw_only=True, tag="memory"):
+    """Something with the topics of the shared memory folder, or of the local one."""
+
+    action: protocol_memory.AnyAction
+
+
 AnyRequest = (
     Ping
     | Status
@@ -186,6 +193,7 @@ AnyRequest = (
     | Import
     | Forget
     | CheckLedger
+    | Memory
 )
 
 
@@ -274,8 +282,22 @@ class LedgerReport(Reply, frozen=True, kw_only=True, tag="ledger-report"):
     repaired: int = 0
 
 
+class MemoryReply(Reply, frozen=True, kw_only=True, tag="memory"):
+    result: protocol_memory.AnyResult
+
+
 AnyReply = (
-    Pong | Done | Failure | Healed | Enrolled | Unenrolled | WhereReply | Diagnosis | Forgotten | LedgerReport
+    Pong
+    | Done
+    | Failure
+    | Healed
+    | Enrolled
+    | Unenrolled
+    | WhereReply
+    | Diagnosis
+    | Forgotten
+    | LedgerReport
+    | MemoryReply
 )
 
 

@@ -31,6 +31,10 @@ class Memory(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
             description="seconds between two looks at everything while no system events come (else 8 times)",
         ),
     ] = 4.0
+    inject: Annotated[
+        Literal["auto", "always", "never"],
+        Meta(description="whether agents get the shared memory at their start; auto: when it is in use"),
+    ] = "auto"
 
 
 class Import(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -16,6 +16,7 @@ from memd.service.healer import Healer, now_ms
 from memd.service.ledger import Ledger
 from memd.service.logs import RecentErrors
 from memd.service.server import Server
+from memd.service.topics import MemoryTopics
 from memd.service.watcher import Watcher, limits
 
 Structured = (
@@ -30,6 +31,7 @@ Structured = (
     | protocol.Import
     | protocol.Forget
     | protocol.CheckLedger
+    | protocol.Memory
 )
 """Requests that are answered with a Struct; the others get rendered text."""
 
@@ -42,6 +44,7 @@ class Dispatch:
         *,
         healer: Healer,
         ledger: Ledger,
+        topics: MemoryTopics,
         watcher: Watcher,
         environments: Environments,
         configuration: Configuration,
@@ -53,6 +56,7 @@ class Dispatch:
     ) -> None:
         self._healer = healer
         self._ledger = ledger
+        self._topics = topics
         self._watcher = watcher
         self._environments = environments
         self._configuration = configuration
@@ -112,6 +116,8 @@ class Dispatch:
                 return await answers.forget(self._ledger, request)
             case protocol.CheckLedger():
                 return await answers.check(self._ledger, request)
+            case protocol.Memory(action=action):
+                return protocol.MemoryReply(result=await self._topics.answer(action))
 
     async def _status(self, request: protocol.Status) -> str:
         agents, entries = await self._healer.run(lambda o: (o.agents(), o.entries()))
@@ -119,7 +125,10 @@ class Dispatch:
             state=self._watcher.state, folders=self._watcher.folders, trouble=self._watcher.trouble
         )
         is_older = bool(request.installed) and request.installed != memd.__version__
-        health, line = status.judge(entries, watch, self._configuration.error, self._healer.trouble, is_older)
+        topics = await self._topics.state()
+        health, line = status.judge(
+            entries, watch, self._configuration.error, self._healer.trouble, is_older, topics
+        )
         report = status.Report(
             health=health,
             health_line=line,
@@ -139,6 +148,7 @@ class Dispatch:
             errors=tuple(self._recent.rows),
             agents=status.agent_rows(agents, entries),
             ledger=await self._ledger.state(),
+            topics=topics,
         )
         if request.form == "json":
             return status.to_json(report)
@@ -146,7 +156,7 @@ class Dispatch:
 
     async def _diagnose(self) -> tuple[protocol.Finding, ...]:
         agents, entries = await self._healer.run(lambda o: (o.agents(), o.entries()))
-        return diagnosis.findings(
+        found = diagnosis.findings(
             agents=agents,
             entries=entries,
             config_error=self._configuration.error,
@@ -157,6 +167,7 @@ class Dispatch:
             watch_limits=limits(),
             overdue_s=self._healer.overdue_s(),
         )
+        return (*found, *await self._topics.findings())
 
     def _uptime(self) -> float:
         return time.monotonic() - self._started

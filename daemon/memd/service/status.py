@@ -13,6 +13,7 @@ import msgspec
 from memctl.paths import shown
 from memd.protocol import Agent, Entry
 from memd.service.ledger import LedgerState
+from memd.service.topics import TopicsState
 
 
 class WatchState(msgspec.Struct, frozen=True, kw_only=True):
@@ -42,6 +43,7 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     errors: tuple[tuple[str, str], ...]
     agents: tuple[dict[str, object], ...]
     ledger: LedgerState
+    topics: TopicsState
 
 
 def agent_rows(agents: Sequence[Agent], entries: Sequence[Entry]) -> tuple[dict[str, object], ...]:
@@ -83,7 +85,12 @@ def entry_row(entry: Entry) -> dict[str, object]:
 
 
 def judge(
-    entries: Sequence[Entry], watch: WatchState, config_error: str, trouble: str, is_older: bool
+    entries: Sequence[Entry],
+    watch: WatchState,
+    config_error: str,
+    trouble: str,
+    is_older: bool,
+    topics: TopicsState,
 ) -> tuple[str, str]:
     """Health in a word and in a line, worst thing first."""
     if trouble:
@@ -93,12 +100,21 @@ def judge(
         return "degraded", f"{_count(len(failed), 'memory link')} could not be healed"
     if config_error:
         return "attention", "the configuration is broken; the last good one is in use"
+    if topics.config_error:
+        return "attention", "memory.jsonc is broken; nothing is written to memory until it is corrected"
+    if topics.trouble:
+        return "attention", f"memory topics: {topics.trouble}"
     skipped = [entry for entry in entries if entry.outcome == "skipped"]
     if skipped:
         return "attention", f"{_count(len(skipped), 'login')} left alone, see below"
     left = sum(len(entry.left_behind) for entry in entries)
     if left:
         return "attention", f"{_count(left, 'file')} left behind in old memory folders, see below"
+    if topics.is_drifting:
+        return (
+            "attention",
+            f"{topics.unlisted} topics are not in the memory index; run `memctl memory repair`",
+        )
     if is_older:
         return "attention", "the daemon is older than the installed package; run `memctl up`"
     if watch.state == "limited":
@@ -128,6 +144,7 @@ def to_text(report: Report, *, color: bool, width: int) -> str:
     of = f" of {limit} allowed" if limit else ""
     out.append(f"  watching   {_count(report.watch.folders, 'folder')}{of} ({report.watch.state})")
     out += _ledger_lines(report.ledger, width, ink)
+    out += _topics_lines(report.topics, width, ink)
     for stamp, words in report.errors:
         out += _wrapped(f"{stamp[:19]}  {words}", width, "  error      ", ink.red)
     for agent in report.agents:
@@ -155,6 +172,20 @@ def _ledger_lines(ledger: LedgerState, width: int, ink: _Ink) -> list[str]:
         out += _wrapped(ledger.trouble, width, "             ", ink.red)
     for path, reason in ledger.unreadable:
         out += _wrapped(f"cannot read {path}: {reason}", width, "             ", ink.yellow)
+    return out
+
+
+def _topics_lines(topics: TopicsState, width: int, ink: _Ink) -> list[str]:
+    kind = "shared" if topics.is_shared else "local"
+    out = (
+        [f"  memory     {_count(topics.topics, 'topic')} in {topics.store} ({kind})"] if topics.store else []
+    )
+    for words in (topics.config_error, topics.trouble):
+        if words:
+            out += _wrapped(words, width, "             ", ink.red)
+    if topics.is_drifting:
+        words = f"{topics.unlisted} topics are not in its index; `memctl memory repair` lists them"
+        out += _wrapped(words, width, "             ", ink.yellow)
     return out
 
 
