@@ -7,6 +7,7 @@ import socket
 
 import pytest
 
+from memd import disk
 from memd.errors import NeedsConfirmation
 from memd.memory.key import project_key
 from support_memory import (
@@ -352,6 +353,44 @@ def test_20_a_projects_folder_shared_with_another_login_is_healed_once(world: Wo
     assert entries[b".claude-a"].outcome == "linked" and entries[b".claude-b"].outcome == "migrated"
     assert read(world.entry(one, agent) + b"/note.md") == b"x"
     assert superseded(world.owned(agent)) == {}
+
+
+def long_agent(world: World) -> bytes:
+    return world.agent(b"/".join([b"very-long-name-of-a-folder"] * 8))
+
+
+@pytest.mark.parametrize("older", [0, 1, 2])
+def test_19_the_folder_of_a_long_path_is_the_one_that_is_there(world: World, older: int) -> None:
+    login, agent = world.login(), long_agent(world)
+    key = project_key(agent).encode()
+    assert len(key) > 200
+    found = [login + b"/projects/" + key[:201] + b"old%d" % n for n in range(older)]
+    for folder in found:
+        put(folder + b"/memory/note.md", b"x")
+    (entry,) = world.enroll(agent)
+    assert entry.outcome == ("linked", "migrated", "skipped")[older]
+    if older == 2:
+        assert "folders share" in entry.reason and tree(world.owned(agent)) == {}
+    else:
+        folder = found[0] if found else login + b"/projects/" + key
+        assert leads_to(folder + b"/memory", world.owned(agent))
+        assert os.listdir(login + b"/projects") == [os.path.basename(folder)]
+
+
+@pytest.mark.parametrize("kind", ["absent", "folder", "link"])
+def test_20_a_read_only_login_is_reported(world: World, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    login, agent = world.login(), world.agent()
+    path = world.entry(login, agent)
+    os.makedirs(os.path.dirname(path))
+    if kind == "folder":
+        put(path + b"/note.md", b"x")
+    elif kind == "link":
+        link(b"/nowhere", path)
+    before = snapshot(world.home)
+    monkeypatch.setattr(disk.Folder, "is_writable", lambda self: False)
+    (entry,) = world.enroll(agent)
+    assert entry.outcome == "skipped" and "read-only" in entry.reason and entry.remedy
+    assert snapshot(world.home) == before and tree(world.owned(agent)) == {}
 
 
 def test_29_a_link_to_more_than_a_memory_folder_is_refused(world: World) -> None:

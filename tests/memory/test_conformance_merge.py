@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 
 import pytest
 
+from memd import disk
 from memd.memory import merge as merging
 from memd.memory.ownership import Ownership
 from support_memory import (
@@ -367,3 +369,90 @@ def test_a_lost_state_folder_loses_no_note_and_makes_no_copies(world: World) -> 
     fresh = Ownership(home=world.home, data=world.data, state=world.top + b"/another-state")
     assert [e.outcome for e in fresh.recover(now_ms=world.tick())] == ["linked"]
     assert snapshot(world.home, world.work) == before
+
+
+def test_32_names_that_turn_out_to_be_one_are_both_kept(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    login, agent = world.login(), world.agent()
+    put(world.owned(agent) + b"/note.md", b"owned", ns=OLD_NS)
+    put(world.entry(login, agent) + b"/Note.md", b"incoming", ns=OLD_NS + 1)
+    move = disk.Folder.move
+
+    def fold(self: disk.Folder, name: bytes, to: disk.Folder, new: bytes) -> None:
+        if to.path == world.owned(agent) and new.lower() in (n.lower() for n in to.names()):
+            raise disk.DiskError("move", to.at(new), FileExistsError(errno.EEXIST, "File exists"))
+        move(self, name, to, new)
+
+    monkeypatch.setattr(disk.Folder, "move", fold)
+    (entry,) = world.enroll(agent)
+    assert (entry.outcome, entry.replaced, entry.left_behind) == ("migrated", 1, ())
+    assert notes(world.owned(agent)) == {b"note.md": b"incoming"}
+    assert list(superseded(world.owned(agent)).values()) == [b"owned"]
+
+
+def test_a_history_on_another_file_system_leaves_the_note_behind_and_links(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    login, agent = world.login(), world.agent()
+    put(world.owned(agent) + b"/note.md", b"owned", ns=OLD_NS)
+    put(world.entry(login, agent) + b"/note.md", b"incoming", ns=OLD_NS + 1)
+    put(world.entry(login, agent) + b"/other.md", b"other", ns=OLD_NS + 1)
+    swap = disk.Folder.swap
+
+    def apart(self: disk.Folder, name: bytes, other: disk.Folder, other_name: bytes) -> None:
+        if other.path.endswith(b"_superseded"):
+            raise disk.DiskError("exchange", self.at(name), OSError(errno.EXDEV, "Invalid cross-device link"))
+        swap(self, name, other, other_name)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(disk.Folder, "swap", apart)
+        (entry,) = world.enroll(agent)
+    assert entry.outcome == "migrated" and leads_to(entry.path, world.owned(agent))
+    assert [(b.path, b.remedy.split()[0]) for b in entry.left_behind] == [
+        (entry.set_aside + b"/note.md", "Unmount")
+    ]
+    assert tree(world.owned(agent)) == {b"note.md": b"owned", b"other.md": b"other"}
+    (entry,) = world.heal()
+    assert (entry.replaced, entry.left_behind) == (1, ())
+    assert notes(world.owned(agent))[b"note.md"] == b"incoming"
+
+
+def test_an_unreadable_note_is_left_behind_and_taken_when_it_can_be_read(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    login, agent = world.login(), world.agent()
+    memory = world.entry(login, agent)
+    put(memory + b"/locked.md", b"locked", ns=OLD_NS)
+    put(memory + b"/open.md", b"open", ns=OLD_NS)
+    put(memory + b"/MEMORY.md", b"- [L](locked.md)\n- [O](open.md)\n")
+    chunks = disk.Folder.chunks
+
+    def denied(self: disk.Folder, name: bytes) -> object:
+        if name == b"locked.md":
+            raise disk.DiskError("read", self.at(name), PermissionError(errno.EACCES, "Permission denied"))
+        return chunks(self, name)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(disk.Folder, "chunks", denied)
+        (entry,) = world.enroll(agent)
+        assert [b.path for b in entry.left_behind] == [entry.set_aside + b"/locked.md"]
+        assert notes(world.owned(agent)) == {b"open.md": b"open", b"MEMORY.md": b"- [O](open.md)\n"}
+        before = snapshot(world.state)
+        assert world.heal()[0].left_behind == entry.left_behind
+        assert snapshot(world.state) == before
+    os.chmod(entry.set_aside + b"/locked.md", 0o600)
+    (entry,) = world.heal()
+    assert (entry.added, entry.left_behind) == (1, ())
+    assert notes(world.owned(agent))[b"locked.md"] == b"locked"
+    assert b"[L](locked.md)" in notes(world.owned(agent))[b"MEMORY.md"]
+
+
+def test_what_is_kept_is_told_with_its_size(world: World) -> None:
+    login, agent = world.login(), world.agent()
+    put(world.owned(agent) + b"/note.md", b"owned", ns=OLD_NS)
+    put(world.entry(login, agent) + b"/note.md", b"incoming", ns=OLD_NS + 1)
+    assert world.ownership().kept() == ()
+    (entry,) = world.enroll(agent)
+    kept = {k.path: (k.files, k.size_bytes) for k in world.ownership().kept()}
+    assert kept == {entry.set_aside: (1, 8), world.owned(agent) + b"/_superseded": (1, 5)}

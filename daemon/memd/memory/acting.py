@@ -42,10 +42,12 @@ MAX_INDEX_BYTES = 1 << 20
 # what concerns one name only, not the disk it is on
 _ONE_NAME = frozenset(
     {errno.ENAMETOOLONG, errno.EILSEQ, errno.EINVAL, errno.EACCES, errno.EPERM, errno.EFBIG, errno.EISDIR}
+    | {errno.EXDEV, errno.EBUSY}  # something is mounted within the owned folder
 )
 _SHORT_OF = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM})  # says nothing about the file
 
 REFUSED = "Check the permissions of the owned folder; the next run tries again."
+MOUNTED = "Unmount what is mounted within the owned folder; the next run tries again."
 TOO_LONG = "Shorten its name."
 TOO_LARGE = "Shorten the index; Claude Code reads only the first 200 lines of it."
 
@@ -117,6 +119,8 @@ class Acting:
             remedy = TOO_LARGE
         elif reason.errno in (errno.ENAMETOOLONG, errno.EILSEQ):
             remedy = TOO_LONG
+        elif reason.errno in (errno.EXDEV, errno.EBUSY):
+            remedy = MOUNTED
         if isinstance(step, Take):
             self.left.append(Left(step.rel, words, remedy, is_trouble=True))
         else:

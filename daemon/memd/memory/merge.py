@@ -18,6 +18,7 @@ from memd.memory.names import INDEX
 from memd.memory.plan import Folding, Found, Left, MergeIndex, Plan, Replace, Tally, digests_wanted, make_plan
 
 MAX_ROUNDS = 6
+STUBBORN_ROUNDS = 3  # a name is taken and not seen for so long: the folder does not tell it from another
 
 BUSY = "Nothing to do: the next run looks at it again."
 
@@ -57,6 +58,7 @@ class Merge:
         folding: Folding | None = None,
         won: Iterable[Won] = (),
         is_resumed: bool = False,
+        is_plain_copy: bool = False,
         before_acting: Callable[[Plan, tuple[Won, ...]], None] = lambda plan, won: None,
     ) -> None:
         """
@@ -65,6 +67,7 @@ class Merge:
         carried_once   see `make_plan`
         won            of a merge that was cut off, or of an earlier one that could not do the index
         is_resumed     an earlier merge was cut off: what it may not have flushed is flushed first
+        is_plain_copy  see `make_plan`
         before_acting  is given each plan before its first step, with the notes won so far and to be won
         """
         self.seen = dict(seen or {})
@@ -78,6 +81,7 @@ class Merge:
         self._folding = folding or Folding()
         self._claimed = tuple(won)
         self._is_resumed = is_resumed
+        self._is_plain_copy = is_plain_copy
         self._won: dict[bytes, Won] = {}
         self._before_acting = before_acting
         self._rounds = 0
@@ -88,7 +92,9 @@ class Merge:
             self._flush_all(self._owned)
             self._is_resumed = False
         stale: set[bytes] = set()
-        for _ in range(MAX_ROUNDS):
+        for turn in range(MAX_ROUNDS):
+            if turn >= STUBBORN_ROUNDS and stale:  # then the names are no two names here
+                self._folding = Folding(case=True, form=True)
             acting = self._round()
             if acting is None:
                 return True
@@ -145,6 +151,7 @@ class Merge:
             merged={s.rel: s.digest for s in self.seen.values() if s.digest and not s.is_partial},
             carried_once=self._carried_once,
             folding=self._folding,
+            is_plain_copy=self._is_plain_copy,
         )
         return found, plan
 

@@ -71,6 +71,11 @@ def aside_name(now_ms: int, attempt: int) -> bytes:
     return ASIDE + b"-" + stamp(now_ms * 1_000_000) + _number(attempt)
 
 
+def is_aside(path: bytes) -> bool:
+    """Whether a path has a name that is given to what is set aside."""
+    return path.rpartition(b"/")[2].startswith(ASIDE)
+
+
 def fitted(name: bytes, suffix: bytes) -> bytes:
     """`name` and `suffix` in one name that the file system takes."""
     if len(name) + len(suffix) <= MAX_NAME_BYTES:

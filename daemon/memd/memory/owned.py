@@ -97,7 +97,11 @@ class Owned:
         """
         folder, name = self.holder(rel), name_of(rel)
         kept_in, kept_name = self.holder(kept), name_of(kept)
-        folder.swap(name, kept_in, kept_name)
+        try:
+            folder.swap(name, kept_in, kept_name)
+        except DiskError:
+            self.discard(kept, ours)
+            raise
         if is_expected(kept_in.look(kept_name)):
             return
         if inode(folder, name) == ours:

@@ -25,6 +25,7 @@ from memd.memory.home import inspect, open_owned, open_parent
 from memd.memory.key import project_key
 from memd.memory.leftovers import clean_folder, clean_links, clean_tree
 from memd.memory.look import open_holder
+from memd.memory.names import SUPERSEDED, is_aside
 from memd.memory.record import Records
 from memd.memory.report import at_rest, failed
 from memd.memory.watching import watch_points
@@ -79,6 +80,19 @@ class Ownership:
         for enrolment in self._agents.all():
             found += self._records.of(enrolment.home).record().entries
         return tuple(found)
+
+    def kept(self) -> tuple[sources.Kept, ...]:
+        """What healing has put by, for people to delete: folders set aside, and superseded notes."""
+        found = []
+        for enrolment in self._agents.all():
+            record = self._records.of(enrolment.home).record()
+            paths = [enrolment.owned + b"/" + SUPERSEDED]
+            paths += [entry.set_aside for entry in record.entries if entry.set_aside]
+            paths += [source.path for source in record.sources if is_aside(source.path)]
+            for path in dict.fromkeys(paths):
+                with contextlib.suppress(MemdError):
+                    found.append(sources.kept_in(path))
+        return tuple(kept for kept in found if kept is not None)
 
     def where(self, path: bytes) -> protocol.WhereReply:
         """Where the memory of work in `path` is kept, login by login; raises UsageError."""

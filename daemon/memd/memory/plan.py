@@ -185,6 +185,7 @@ def make_plan(
     merged: Mapping[bytes, bytes] | None = None,
     carried_once: Mapping[tuple[bytes, bytes], int] | None = None,
     folding: Folding | None = None,
+    is_plain_copy: bool = False,
 ) -> Plan:
     """The steps that bring `incoming` into `owned`.
 
@@ -194,11 +195,12 @@ def make_plan(
     merged           path and digest of what was merged from this folder before
     carried_once     (path, digest) of notes that have been in the owned folder, with the time in ns when
                      memd carried them there: what is older than that and missing was deleted on purpose
+    is_plain_copy    the index is copied like any other file, not merged
     """
     planner = _Planner(owned, label, merged or {}, carried_once or {}, folding or Folding())
     index = []
     for found in sorted(incoming, key=lambda f: f.rel):
-        if planner.is_index(found):
+        if planner.is_index(found) and not is_plain_copy:
             index.append(found)
         else:
             planner.take(found)

@@ -60,6 +60,24 @@ def has_news(source: Source, now_ms: int) -> bool:
         return not is_settled(tree.survey(folder), source.seen_by_rel())
 
 
+class Kept(msgspec.Struct, frozen=True):
+    """Old notes that memd keeps and never deletes: a folder that was set aside, or `_superseded`."""
+
+    path: bytes
+    files: int
+    size_bytes: int
+
+
+def kept_in(path: bytes) -> Kept | None:
+    """How much there is in a folder; None for no folder and for an empty one. Raises DiskError."""
+    folder = open_real(path)
+    if folder is None:
+        return None
+    with folder:
+        sizes = [found.size for found in tree.survey(folder) if found.kind == "file"]
+    return Kept(path, len(sizes), sum(sizes)) if sizes else None
+
+
 def with_another_try(source: Source, now_ms: int) -> Source:
     """The same, but what could not be read is tried again, however old it is."""
     readable = tuple(s for s in source.seen if s.digest)

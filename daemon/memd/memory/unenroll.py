@@ -152,6 +152,7 @@ def _merge(work: Work, copy: Folder, owned: Folder, journal: GiveBack) -> Merge:
         folding=work.folding(),
         won=journal.won,
         is_resumed=True,
+        is_plain_copy=True,
         before_acting=before_acting,
     )
 
