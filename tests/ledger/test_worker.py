@@ -44,11 +44,8 @@ class Worker:
         home = os.fsencode(self.home)
         environment = Environment(home=home, config_homes=(home + b"/.claude",))
         scratch = home + b"/scratch"
-        self.tell(
-            messages.Begin(
-                environments=(environment,), rules=messages.Rules(), cursors=cursors or {}, scratch=scratch
-            )
-        )
+        self.tell(messages.Cursors(cursors=cursors or {}))
+        self.tell(messages.Begin(environments=(environment,), rules=messages.Rules(), scratch=scratch))
 
     def news(self, within_s: float = 20.0) -> messages.AnyNews | None:
         """The next thing it says; None when it stays silent."""

@@ -13,9 +13,12 @@ LOOKS_BYTES = 8
 
 
 class Known:
-    def __init__(self, cursors: Mapping[bytes, bytes] | None = None) -> None:
+    def __init__(self) -> None:
         self._entries: dict[int, bytes] = {}
-        for path, cursor in (cursors or {}).items():
+
+    def add(self, cursors: Mapping[bytes, bytes]) -> None:
+        """Sources that an earlier worker read, as far as that came into the ledger."""
+        for path, cursor in cursors.items():
             self._entries[_key(path)] = bytes(LOOKS_BYTES) + cursor
 
     def __len__(self) -> int:

@@ -38,12 +38,17 @@ class Command(msgspec.Struct, frozen=True, kw_only=True, tag_field="do"):
 
 
 class Begin(Command, frozen=True, kw_only=True, tag="begin"):
-    """First of all: where to look, what to leave out, and where every source was left."""
+    """After the cursors: where to look, and what to leave out."""
 
     environments: tuple[Environment, ...]
     rules: Rules
-    cursors: dict[bytes, bytes]
     scratch: bytes  # a private folder for copies of databases
+
+
+class Cursors(Command, frozen=True, kw_only=True, tag="cursors"):
+    """First of all: where some sources were left."""
+
+    cursors: dict[bytes, bytes]
 
 
 class Follow(Command, frozen=True, kw_only=True, tag="follow"):
@@ -85,7 +90,7 @@ class Watched(Command, frozen=True, kw_only=True, tag="watched"):
     is_watched: bool
 
 
-AnyCommand = Begin | Follow | Look | Extra | Flush | Acknowledge | Watched
+AnyCommand = Begin | Cursors | Follow | Look | Extra | Flush | Acknowledge | Watched
 
 
 class News(msgspec.Struct, frozen=True, kw_only=True, tag_field="is"):
@@ -121,7 +126,11 @@ class Flushed(News, frozen=True, kw_only=True, tag="flushed"):
     token: int
 
 
-AnyNews = Read | Folders | Progress | Flushed
+class Retiring(News, frozen=True, kw_only=True, tag="retiring"):
+    """Everything is done and acknowledged: this worker ends, and the next one begins with little memory."""
+
+
+AnyNews = Retiring | Read | Folders | Progress | Flushed
 
 _commands = msgspec.msgpack.Decoder(AnyCommand)
 _news = msgspec.msgpack.Decoder(AnyNews)

@@ -10,6 +10,8 @@ from collections import deque
 
 from memd.ledger.store.interface import BATCH_BYTES, BATCH_EVENTS, Batch
 
+GROUP_BATCHES = 256  # also of batches that only move a cursor
+
 
 class Outbox:
     """First in, first out: batches of one source must arrive in their order."""
@@ -24,7 +26,8 @@ class Outbox:
     @property
     def is_due(self) -> bool:
         """Whether there is a whole group, or something that somebody waits for."""
-        return self._live > 0 or self._events >= BATCH_EVENTS or self._size >= BATCH_BYTES
+        is_full = self._events >= BATCH_EVENTS or self._size >= BATCH_BYTES
+        return is_full or self._live > 0 or len(self._waiting) >= GROUP_BATCHES
 
     def put(self, batch: Batch, *, is_live: bool) -> None:
         size = sum(len(entry.content) for entry in batch.entries)
@@ -40,7 +43,8 @@ class Outbox:
             batch, is_urgent, size = self._waiting[0]
             events += len(batch.entries)
             characters += size
-            if group and (events > BATCH_EVENTS or characters > BATCH_BYTES):
+            is_full = events > BATCH_EVENTS or characters > BATCH_BYTES or len(group) == GROUP_BATCHES
+            if group and is_full:
                 break
             self._waiting.popleft()
             self._count(batch, is_urgent, size, -1)

@@ -165,12 +165,12 @@ class Reader:
                 is_rewritten=is_rewritten,
                 loose=source.store.head,
             )
-        if known is not None and is_same:
+        if known is not None and is_same and known.session:
             session, offset, state = known.session, known.offset, known.state
         else:
             begun = self._begin(adapter, source, stream)
             if begun is None:
-                return None
+                return _no_session(FileCursor(inode, device, 0, size_seen=size, mtime_ns=mtime_ns))
             session, state = begun
             offset = 0
         assert adapter.parse is not None
@@ -253,6 +253,11 @@ class Reader:
         if self._cold is not None:
             self._cold[1].close()
             self._cold = None
+
+
+def _no_session(cursor: FileCursor) -> Slice:
+    """A file that names no session, or not yet: it is asked again when it has changed."""
+    return Slice(session="", cursor=cursor, is_restart=False, is_more=False, size=0)
 
 
 def _next_line(stream: Plain | Cold, offset: int) -> int | None:

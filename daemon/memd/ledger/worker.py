@@ -35,7 +35,8 @@ from memd.ledger.sources import Source
 WINDOW = 3  # groups of batches under way
 RESCAN_S = 600.0  # between two looks at every file, whatever the hints said
 BLIND_S = 5.0  # the same while no hints come, or a store lies where others write unseen
-FOLDERS_S = 5.0  # between two looks at the folders' own times: new files that no hint told of
+FOLDERS_S = 30.0  # between two looks at the folders' own times: new files that no hint told of
+RETIRE_SOURCES = 1000  # slices of back-fill, after which a worker that is done makes room for a fresh one
 PROGRESS_S = 0.5
 KEPT_TROUBLES = 20
 
@@ -67,6 +68,7 @@ class Worker:
         self._troubles: dict[bytes, str] = {}
         self._cut: set[bytes] = set()
         self._has_begun = False
+        self._filled = 0  # slices of back-fill
         self._has_remote = False
         self._rescan_at = self._folders_at = self._progress_at = 0.0
         self._is_told = True  # the last progress said that nothing is left
@@ -81,6 +83,14 @@ class Worker:
             if self._can_work():
                 self._work()
             self._settle()
+            if self._may_retire():
+                self._tell(messages.Retiring())
+                return
+
+    def _may_retire(self) -> bool:
+        """After a large back-fill, when all is done: a process keeps the memory that it once needed."""
+        is_idle = self._is_quiet() and not (self._live or self._back or self._flushes)
+        return self._filled >= RETIRE_SOURCES and is_idle
 
     def _can_work(self) -> bool:
         return not self._outbox.is_due and len(self._unacknowledged) < WINDOW and self._is_anything_left()
@@ -109,8 +119,9 @@ class Worker:
 
     def _obey(self, command: messages.AnyCommand) -> None:
         match command:
-            case messages.Begin(environments=environments, rules=rules, cursors=known, scratch=scratch):
-                self._known = Known(known)
+            case messages.Cursors(cursors=known):
+                self._known.add(known)
+            case messages.Begin(environments=environments, rules=rules, scratch=scratch):
                 self._scratch = scratch
                 self._follow(environments, rules)
                 self._has_begun = True
@@ -152,7 +163,7 @@ class Worker:
             self._rescan()
             is_blind = not self._is_watched or self._has_remote
             self._rescan_at = time.monotonic() + (BLIND_S if is_blind else RESCAN_S)
-            self._folders_at = time.monotonic() + FOLDERS_S
+            self._folders_at = time.monotonic() + (BLIND_S if is_blind else FOLDERS_S)
         elif now >= self._folders_at:
             if any(_mtime(folder) != seen for folder, seen in self._folders.items()):
                 self._rescan()
@@ -246,6 +257,7 @@ class Worker:
         else:
             source, is_live = self._back.popleft(), False
             self._is_queued.discard(source.path)
+            self._filled += 1
         now_facts = rows.look_of(source, _now_ms())
         try:
             made = self._assembly.read(

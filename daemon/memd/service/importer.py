@@ -28,6 +28,7 @@ RESTART_S = (0.1, 0.5, 2.0, 5.0)  # pauses before the worker is started again; t
 STEADY_S = 60.0  # a worker that lived this long starts the pauses over
 RETRY_S = 2.0  # before a batch that the disk refused is tried again
 FLUSH_RESTARTS = 4  # of the worker, that one who waits sits out
+CURSORS_PAGE = 500
 MAX_LAST_WORDS = 600
 LAST_WORDS_S = 0.1
 MAX_HINTS = 2000  # paths that wait; more of them mean: look at everything
@@ -58,7 +59,7 @@ class Importer:
         writer: Writer,
         lane: Lane,
         *,
-        cursors: Callable[[], Mapping[bytes, bytes]],
+        cursors: Callable[[bytes, int], Mapping[bytes, bytes]],
         scratch: bytes,
         on_folders: Callable[[tuple[bytes, ...]], None],
         environments: tuple[Environment, ...] = (),
@@ -78,6 +79,7 @@ class Importer:
         self._extras: list[messages.Extra] = []
         self._token = 0
         self._is_watched = False
+        self._is_retiring = False
         self._batch: trio.Event | None = None
         self.progress = messages.Progress(sources=0, total_bytes=0, left_sources=0, left_bytes=0)
         self.state = "starting"
@@ -144,6 +146,8 @@ class Importer:
             began = trio.current_time()
             await self._one_worker()
             self.pid = 0
+            if self._is_retiring:
+                continue
             self.state = "restarting"
             self.restarts += 1
             tries = 0 if trio.current_time() - began > STEADY_S else tries + 1
@@ -164,12 +168,11 @@ class Importer:
         assert process.stdin is not None
         assert process.stdout is not None
         self.pid = process.pid
+        self._is_retiring = False
         try:
-            known = dict(await trio.to_thread.run_sync(self._cursors))
+            await self._tell_cursors(process.stdin)
             self._commands.clear()  # what was meant for an earlier worker: the rest is told anew
-            begin = messages.Begin(
-                environments=self._environments, rules=self._rules, cursors=known, scratch=self._scratch
-            )
+            begin = messages.Begin(environments=self._environments, rules=self._rules, scratch=self._scratch)
             await process.stdin.send_all(messages.pack(begin))
             await process.stdin.send_all(messages.pack(messages.Watched(is_watched=self._is_watched)))
             for extra in self._extras:
@@ -191,6 +194,13 @@ class Importer:
             with trio.CancelScope(shield=True, deadline=trio.current_time() + 1):
                 process.kill()
                 await process.wait()
+
+    async def _tell_cursors(self, stdin: trio.abc.SendStream) -> None:
+        """Where every source was left, page by page: all at once would cost memory for good."""
+        after = b""
+        while page := await trio.to_thread.run_sync(self._cursors, after, CURSORS_PAGE):
+            await stdin.send_all(messages.pack(messages.Cursors(cursors=dict(page))))
+            after = max(page)
 
     async def _hear(self, stderr: trio.abc.ReceiveStream | None) -> None:
         """The end of what the worker said before it died: a failure and its place, never content."""
@@ -221,6 +231,8 @@ class Importer:
             case messages.Read(number=number, batches=batches, is_live=is_live):
                 await self._put_in(batches, LIVE if is_live else BULK)
                 self._command(messages.Acknowledge(number=number))
+            case messages.Retiring():
+                self._is_retiring = True
             case messages.Folders(folders=folders):
                 self._on_folders(folders)
             case messages.Progress():

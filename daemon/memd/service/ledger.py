@@ -138,10 +138,10 @@ class Ledger:
         if self.importer is not None:
             self.importer.look(folders)
 
-    def _cursors(self) -> Mapping[bytes, bytes]:
+    def _cursors(self, after: bytes, limit: int) -> Mapping[bytes, bytes]:
         reader = SqliteReader(self._root)
         try:
-            return reader.cursors()
+            return reader.cursors(after, limit)
         finally:
             reader.close()
 

@@ -171,7 +171,6 @@ class StoredEvent(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     content: str
     occurred_at: str
     metadata: Mapping[str, str | bool | int]
-    record: str = ""
     at: int = 0
     is_side: bool = False
 
@@ -254,8 +253,8 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Reader(Protocol):
-    def cursors(self) -> dict[bytes, bytes]:
-        """What the last batch of every source left."""
+    def cursors(self, after: bytes = b"", limit: int = -1) -> dict[bytes, bytes]:
+        """What the last batch of every source left, in the order of their names; a page from `after`."""
 
     def cursor(self, source: bytes) -> bytes:
         """What the last batch of that source left; empty when there was none."""

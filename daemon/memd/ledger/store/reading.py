@@ -13,7 +13,7 @@ from memd.ledger import search
 from memd.ledger.segments import Segments
 from memd.ledger.store import database
 from memd.ledger.store.interface import Filter, LossRow, SessionRow, Stats, StoredEvent
-from memd.ledger.store.writing import spelled
+from memd.ledger.store.scope import spelled
 
 MAX_FORKS: Final = 32
 """Sessions that one export is stitched from."""
@@ -27,7 +27,7 @@ _SESSIONS = (
 )
 
 _EVENTS = (
-    "select position, id, kind, role, content, occurred_at, metadata, record, at, is_side"
+    "select position, id, kind, role, content, occurred_at, metadata, at, is_side"
     " from session_events join events on events.n = event where session = ?"
 )
 
@@ -52,8 +52,9 @@ class Reading:
     def __init__(self, connection: apsw.Connection) -> None:
         self._connection = connection
 
-    def cursors(self) -> dict[bytes, bytes]:
-        return dict(database.fetch(self._connection, "select source, value from cursors"))
+    def cursors(self, after: bytes, limit: int) -> dict[bytes, bytes]:
+        page = "select source, value from cursors where source > ? order by source limit ?"
+        return dict(database.fetch(self._connection, page, (after, limit)))
 
     def cursor(self, source: bytes) -> bytes:
         return self._connection.execute("select value from cursors where source = ?", (source,)).get or b""
@@ -168,9 +169,8 @@ class Reading:
                 content=row[4],
                 occurred_at=row[5],
                 metadata=unpack(row[6]),
-                record=row[7],
-                at=row[8],
-                is_side=bool(row[9]),
+                at=row[7],
+                is_side=bool(row[8]),
             )
 
     def stats(self, path: bytes, segments: Segments) -> Stats:

@@ -59,6 +59,8 @@ IDLE_S: Final = 5.0
 """The index is merged when nothing came for so long: during a back-fill that would only cost twice."""
 
 MERGE_PAGES: Final = 64
+MAX_FREE_PAGES: Final = 256
+SHRINK_PAGES: Final = 128
 LOG_PAGES: Final = 4000
 """How long the log gets before it is worth bringing in: every page that changes often is copied once."""
 
@@ -269,7 +271,7 @@ class SqliteWriter:
                 self._retired.clear()
             if self._seal_one():
                 return True
-            return now - self._busy_at >= IDLE_S and self.merge()
+            return now - self._busy_at >= IDLE_S and (self._merge() or self._shrink())
 
     def seal_all(self) -> None:
         """Seal everything that grows, as at the end of a long rest."""
@@ -277,6 +279,11 @@ class SqliteWriter:
             held.touched = -REST_S
         while self.tidy():
             pass
+
+    def rest(self) -> None:
+        """All housekeeping there is, as after a long time without anything new."""
+        self._busy_at -= IDLE_S
+        self.seal_all()
 
     def _seal_one(self) -> bool:
         row = self._connection.execute(
@@ -294,7 +301,7 @@ class SqliteWriter:
         self._segments.drop_plain(harness, number)
         return True
 
-    def merge(self) -> bool:
+    def _merge(self) -> bool:
         """Bring the index closer to one piece; a no-op changes fewer than two rows."""
         if self._is_merged:
             return False
@@ -305,6 +312,15 @@ class SqliteWriter:
             )
         self._is_merged = self._connection.total_changes() - before < 2
         return not self._is_merged
+
+    def _shrink(self) -> bool:
+        """Give some of the pages back that merging has left free."""
+        free = self._connection.pragma("freelist_count")
+        if not isinstance(free, int) or free < MAX_FREE_PAGES:
+            return False
+        for _ in self._connection.execute(f"pragma incremental_vacuum({SHRINK_PAGES})"):
+            pass
+        return True
 
     def repair(self) -> int:
         while self._forgetter.is_pending():
@@ -362,9 +378,9 @@ class SqliteReader:
         self._is_called_off = True
         self._connection.interrupt()
 
-    def cursors(self) -> dict[bytes, bytes]:
+    def cursors(self, after: bytes = b"", limit: int = -1) -> dict[bytes, bytes]:
         with database.saying("read", self._path):
-            return self._reading.cursors()
+            return self._reading.cursors(after, limit)
 
     def cursor(self, source: bytes) -> bytes:
         with database.saying("read", self._path):
