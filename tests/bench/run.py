@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import sys
 
-BENCHES = ("bench_daemon", "bench_heal")
+BENCHES = ("bench_daemon", "bench_heal", "bench_store")
 
 
 def main() -> int:

@@ -101,7 +101,7 @@ def test_filters_narrow(ledger: Ledger) -> None:
 
 def test_words_of_the_scope_are_not_words_of_the_text(ledger: Ledger) -> None:
     ledger.put(entry("hello"))
-    for query in ("hclaude", "kmessage", "ruser", "c1"):
+    for query in ("hclaude", "km", "ru", "c1"):
         assert found(ledger, query) == []
 
 

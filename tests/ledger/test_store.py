@@ -6,13 +6,14 @@ import threading
 from collections.abc import Iterator
 from pathlib import Path
 
+import apsw
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from memd.harness.model import Session, Turn
-from memd.ledger.store import rows
+from memd.ledger.store import rows, sqlite
 from memd.ledger.store.interface import Filter, Interrupted, SessionRow
 from support_ledger import CWD, S1, S2, Ledger, batch, entry, event_id, loss
 
@@ -255,7 +256,7 @@ def test_metadata_comes_back_with_its_types(ledger: Ledger) -> None:
     metadata = {"tool": "Bash", "is_error": True, "exit_code": -1, "loss_count": 3}
     ledger.put(entry("a", metadata=metadata, record="r-1"))
     [event] = ledger.reader.export("claude", S1)
-    assert (event.metadata, event.record, event.event_id) == (metadata, "r-1", event_id("a"))
+    assert (event.metadata, event.event_id) == (metadata, event_id("a"))
 
 
 texts = st.text(alphabet=st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=40)
@@ -330,3 +331,33 @@ def test_batches_of_two_harnesses_do_not_mix(ledger: Ledger) -> None:
     assert ledger.texts(S1, "claude") == ["a"]
     assert ledger.texts(S1, "codex") == ["b"]
     assert [row.harness for row in ledger.reader.find(S1)] == ["codex", "claude"]
+
+
+def test_ids_of_any_form_are_told_apart(ledger: Ledger) -> None:
+    names = [
+        "native:" + "ab" * 32,
+        "native:" + "zz" * 32,
+        "native:" + "ab" * 8 + "cd" * 24,
+        "managed-run:1:x",
+        "a",
+    ]
+    ledger.put(*(entry(f"text {number}", id=name) for number, name in enumerate(names)))
+    assert (
+        ledger.put(*(entry(f"again {number}", id=name) for number, name in enumerate(names))).duplicates == 5
+    )
+    assert [event.event_id for event in ledger.reader.export("claude", S1)] == names
+    assert ledger.problems() == []
+
+
+def test_an_idle_ledger_is_merged_and_gives_pages_back(ledger: Ledger) -> None:
+    for part in range(40):
+        ledger.put(*(entry(f"{part} {at} {part * at} word{at}" * 9, at=at) for at in range(150)))
+    ledger.writer.rest()
+    assert len(ledger.reader.search("word7", Filter(), limit=100)) == 40
+    assert ledger.problems() == []
+    connection = apsw.Connection(str(ledger.root / "ledger.sqlite3"))
+    free = connection.pragma("freelist_count")
+    pieces = connection.execute("select count(distinct segid) from event_text_idx").get
+    connection.close()
+    assert free < sqlite.MAX_FREE_PAGES
+    assert pieces < 8

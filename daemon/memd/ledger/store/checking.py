@@ -36,8 +36,8 @@ from memd.ledger.store import database
 from memd.ledger.store.forgotten import Forgotten
 from memd.ledger.store.interface import Problem, Report
 from memd.ledger.store.reading import unpack
-from memd.ledger.store.schema import LIVE
-from memd.ledger.store.writing import key
+from memd.ledger.store.schema import BY_ID, LIVE
+from memd.ledger.store.scope import key, probe, spelled
 
 MAX_PROBLEMS: Final = 1000
 COPY_NAME: Final = b"ledger-check.sqlite3"
@@ -155,8 +155,8 @@ class Checker:
         if not self._places.take(harness, line.session, line.position, is_side=line.is_side):
             self._say("place", where, "Its place in the session is taken twice.")
         row = self._connection.execute(
-            "select n, kind, role, occurred_at, record, metadata, content from events where id = ?",
-            (key(line.id),),
+            f"select n, kind, role, occurred_at, metadata, content from events where {BY_ID}",
+            probe(key(line.id)),
         ).fetchone()
         if row is None:
             if self._is_replaced(harness, line):
@@ -165,8 +165,8 @@ class Checker:
             return
         if isinstance(line, EventLine):
             self._seen.add(row[0])
-            told = (line.kind, line.role, line.occurred_at, line.record, dict(line.metadata), line.content)
-            if (*row[1:5], unpack(row[5]), row[6]) != told:
+            told = (line.kind, line.role, line.occurred_at, dict(line.metadata), line.content)
+            if (*row[1:4], unpack(row[4]), row[5]) != told:
                 self._say("row", where, "The row of the event says something else.")
 
     def _is_replaced(self, harness: str, line: EventLine | StandingLine) -> bool:
@@ -194,8 +194,10 @@ class Checker:
             self._say("place", f"{harness} {native} {position}", "No row tells of this place.")
         for n, stored in database.fetch(self._connection, "select n, id from events"):
             if n not in self._seen:
-                name = stored if isinstance(stored, str) else stored.hex()
-                self._say("row", name, "No segment tells of this event.")
+                self._say("row", spelled(stored), "No segment tells of this event.")
+        twice = "select min(id) from events group by id having count(*) > 1"
+        for (stored,) in database.fetch(self._connection, twice):
+            self._say("row", spelled(stored), "The event is there twice.")
         rows = {
             (harness, native, what, source): count
             for harness, native, what, source, count in database.fetch(

@@ -25,6 +25,9 @@ from memd.ledger.store.interface import Damaged, Interrupted
 
 FILE: Final = b"ledger.sqlite3"
 BUSY_MS: Final = 5000
+LOG_BYTES: Final = 4 << 20
+"""What the log is cut to once it has been brought in."""
+
 WRITER_CACHE_KIB: Final = 16 * 1024
 READER_CACHE_KIB: Final = 8 * 1024
 
@@ -79,7 +82,9 @@ def open_writer(path: bytes, vfs: str | None = None) -> apsw.Connection:
         with contextlib.ExitStack() as stack:
             stack.callback(connection.close)
             _settle(connection, WRITER_CACHE_KIB)
+            connection.pragma("auto_vacuum", 2)  # of a new database: `tidy` gives free pages back
             connection.pragma("journal_mode", "wal")
+            connection.pragma("journal_size_limit", LOG_BYTES)
             connection.pragma("synchronous", "full")
             if sys.platform == "darwin":
                 connection.pragma("fullfsync", True)

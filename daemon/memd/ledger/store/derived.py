@@ -8,7 +8,7 @@ import apsw
 
 from memd.ledger.segments import VERSION, EventLine, HeadLine, Line, SessionLine, StandingLine
 from memd.ledger.store.reading import unpack
-from memd.ledger.store.writing import spelled
+from memd.ledger.store.scope import spelled
 
 
 def lines(
@@ -17,23 +17,25 @@ def lines(
     number: int,
     needs: Callable[[int], bool] = lambda _event: False,
 ) -> list[Line]:
-    """All that the rows know of what stood in that segment. An event is told where it stands first.
+    """All that the rows know of what stood in that segment, which is all but record ids and losses.
+
+    An event is told where it stands first.
 
     needs  whether an event must be told here although it stands elsewhere before
     """
     made: list[Line] = [HeadLine(v=VERSION, harness=harness, number=number)]
     for row in connection.execute(
-        "select native, position, id, kind, role, at, occurred_at, record, e.is_side, metadata, content,"
+        "select native, position, id, kind, role, at, occurred_at, e.is_side, metadata, content,"
         " not exists(select 1 from session_events o where o.event = e.event"
         "  and (o.segment < e.segment or (o.segment = e.segment and o.session < e.session))), event"
         " from session_events e join events on events.n = e.event join sessions s on s.n = e.session"
         " where segment = ? order by e.session, position",
         (number,),
     ):
-        if not row[11] and not needs(row[12]):
+        if not row[10] and not needs(row[11]):
             made.append(
                 StandingLine(
-                    session=row[0], position=row[1], id=spelled(row[2]), at=row[5], is_side=bool(row[8])
+                    session=row[0], position=row[1], id=spelled(row[2]), at=row[5], is_side=bool(row[7])
                 )
             )
             continue
@@ -46,10 +48,9 @@ def lines(
                 role=row[4],
                 at=row[5],
                 occurred_at=row[6],
-                record=row[7],
-                is_side=bool(row[8]),
-                metadata=unpack(row[9]),
-                content=row[10],
+                is_side=bool(row[7]),
+                metadata=unpack(row[8]),
+                content=row[9],
             )
         )
     for row in connection.execute(

@@ -16,10 +16,10 @@ import apsw
 
 from memd.errors import UsageError
 from memd.ledger import search
-from memd.ledger.store import database
+from memd.ledger.store import database, scope
 from memd.ledger.store.interface import MAX_LIMIT, Filter, Hit
 from memd.ledger.store.reading import Reading, below
-from memd.ledger.store.writing import spelled, token
+from memd.ledger.store.scope import spelled
 
 MAX_PLACES: Final = 500
 """Directories below the one that a search names; with more, only the newest of them count."""
@@ -42,10 +42,10 @@ class Finder:
         words = [word for word in words if word]
         if not words:
             return ""
-        scope = self._scope(where)
-        if scope is None:
+        narrowed = self._scope(where)
+        if narrowed is None:
             return ""
-        return " AND ".join([f"content : ({' AND '.join(words)})", *scope])
+        return " AND ".join([f"content : ({' AND '.join(words)})", *narrowed])
 
     def _term(self, term: search.Term) -> str:
         tokens = self._tokenizer(term.text.encode("utf-8"), apsw.FTS5_TOKENIZE_QUERY, None)
@@ -57,8 +57,12 @@ class Finder:
     def _scope(self, where: Filter) -> list[str] | None:
         """Conditions on the scope; None when no event can meet them."""
         wanted = [
-            f'"{token(prefix, word)}"'
-            for prefix, word in (("h", where.harness), ("k", where.kind), ("r", where.role))
+            f'"{token(word)}"'
+            for token, word in (
+                (scope.harness, where.harness),
+                (scope.kind, where.kind),
+                (scope.role, where.role),
+            )
             if word
         ]
         conditions = [f"scope : ({' AND '.join(wanted)})"] if wanted else []
@@ -103,9 +107,8 @@ class Finder:
         newest = max(search.NEWEST, limit)
         candidates = self._newest(expression, where, newest)
         go_on()
-        # recency can lift a hit by half; what is not among the best few by relevance alone cannot win
-        candidates.sort(key=lambda one: (one[1], -one[0]))
-        best = self._facts([n for n, _relevance in candidates[: max(limit * 3, 100)]])
+        candidates.sort(key=_by_relevance)
+        best = self._facts(_within_reach(candidates, limit))
         relevance = dict(candidates)
         now = time.time()
         since = search.instant(where.since)
@@ -201,6 +204,18 @@ class Finder:
         if forked_at:
             position += self._reading.shift(harness, session)
         return harness, session, cwd, position
+
+
+def _by_relevance(candidate: tuple[int, float]) -> tuple[float, int]:
+    return candidate[1], -candidate[0]
+
+
+def _within_reach(candidates: Sequence[tuple[int, float]], limit: int) -> list[int]:
+    """Of candidates by relevance (lower is better) those that being new may lift into the first `limit`."""
+    if len(candidates) <= limit:
+        return [n for n, _relevance in candidates]
+    bound = candidates[limit - 1][1] / (1.0 + search.RECENCY_WEIGHT)
+    return [n for n, relevance in candidates[: limit * 3] if relevance <= bound]
 
 
 def _text(moment: float) -> str:

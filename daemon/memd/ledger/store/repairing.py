@@ -33,7 +33,9 @@ from memd.ledger.segments import (
 )
 from memd.ledger.store import database, derived, rows
 from memd.ledger.store.forgotten import Forgotten
-from memd.ledger.store.writing import Memory, key, packed
+from memd.ledger.store.schema import BY_ID
+from memd.ledger.store.scope import key, probe
+from memd.ledger.store.writing import Memory, packed
 
 _TOLD = """
 drop table if exists temp.told;
@@ -165,10 +167,10 @@ class Repairer:
 
     def _event(self, harness: str, line: EventLine) -> None:
         connection = self._connection
-        told = (line.kind, line.role, line.occurred_at, line.record, packed(line.metadata), line.content)
+        told = (line.kind, line.role, line.occurred_at, packed(line.metadata), line.content)
         row = connection.execute(
-            "select n, kind, role, occurred_at, record, metadata, content from events where id = ?",
-            (key(line.id),),
+            f"select n, kind, role, occurred_at, metadata, content from events where {BY_ID}",
+            probe(key(line.id)),
         ).fetchone()
         if row is None:
             checkout = connection.execute(
@@ -178,15 +180,15 @@ class Repairer:
             number = self._memory.history
             scope = self._memory.scope(harness, checkout, line.kind, line.role)
             connection.execute(
-                "insert into events(n, id, kind, role, occurred_at, record, metadata, scope, content)"
-                " values(?,?,?,?,?,?,?,?,?)",
-                (number, key(line.id), *told[:5], scope, line.content),
+                "insert into events(n, id, kind, role, occurred_at, metadata, scope, content)"
+                " values(?,?,?,?,?,?,?,?)",
+                (number, key(line.id), *told[:4], scope, line.content),
             )
         else:
             number = row[0]
             if row[1:] != told:
                 connection.execute(
-                    "update events set kind = ?, role = ?, occurred_at = ?, record = ?, metadata = ?,"
+                    "update events set kind = ?, role = ?, occurred_at = ?, metadata = ?,"
                     " content = ? where n = ?",
                     (*told, number),
                 )
@@ -203,7 +205,9 @@ class Repairer:
         connection.execute(
             "insert into session_events(session, position, is_side, event, at, segment)"
             " select s.n, t.position, t.is_side, e.n, t.at, t.segment from temp.told t"
-            " join sessions s on s.harness = t.harness and s.native = t.session join events e on e.id = t.id"
+            " join sessions s on s.harness = t.harness and s.native = t.session join events e on"
+            " iif(typeof(e.id) = 'blob', substr(e.id, 1, 8), e.id) ="
+            " iif(typeof(t.id) = 'blob', substr(t.id, 1, 8), t.id) and e.id = t.id"
             " where true on conflict do update set event = excluded.event, at = excluded.at,"
             " is_side = excluded.is_side, segment = excluded.segment"
         )

@@ -32,7 +32,7 @@ def put(connection: apsw.Connection, batch: Batch, plan: Plan, segment: int, wai
     many("insert into checkouts(n, path) values(?, ?)", plan.checkouts)
     many(_SESSION, (_session_row(batch.harness, facts) for facts in plan.touched.values()))
     if plan.events:
-        many("insert into events values(?,?,?,?,?,?,?,?,?)", plan.events)
+        many("insert into events values(?,?,?,?,?,?,?,?)", plan.events)
         waiting += plan.index
     many(
         "insert into session_events(session, position, is_side, event, at, segment) values(?,?,?,?,?,?)",

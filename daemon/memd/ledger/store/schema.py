@@ -5,7 +5,8 @@ number, so that a kill leaves one version or the next. A database of a version a
 anything is written, its log included.
 
     harness sessions   `sessions`; `checkouts` are the directories they began in
-    events             one row per origin: `id` decides, the first version stays
+    events             one row per origin: `id` decides, the first version stays. Digests are found by their
+                       first 8 bytes, so that the index, which grows at random places, is small (`BY_ID`)
     session_events     where events stand: positions are dense per session; `is_side` is beside the main line
     event_text         the index: no text of its own, it reads `events` (external content)
     losses, cursors    per source
@@ -18,8 +19,9 @@ does it when nothing comes.
 
 `events.n` has two lanes. What is old when it comes (a back-fill) counts up from 1, what is fresh from `LIVE`:
 so a higher number is a newer event nearly always, which is what a search for the newest hits goes by.
-`events.scope` holds the tokens that a filtered search is served by: `h` + harness, `k` + kind, `r` + role,
-`c` + checkout for every directory whose sessions have the event. A workstream will add `w` + its number.
+`events.scope` holds the tokens that a filtered search is served by: `h` + harness, `k` + kind, `r` + role
+(both shortened, see `memd.ledger.store.scope`), `c` + checkout for every directory whose sessions have the
+event. A workstream will add `w` + its number.
 """
 
 from __future__ import annotations
@@ -30,6 +32,9 @@ from memd.ledger.store.interface import TooNew
 
 LIVE = 1 << 32
 """The first number of the lane of fresh events."""
+
+BY_ID = "iif(typeof(id) = 'blob', substr(id, 1, 8), id) = ? and id = ?"
+"""The condition that finds an event by its id; its bindings are `memd.ledger.store.scope.probe`."""
 
 SCHEMA_1 = """
 create table meta(
@@ -66,16 +71,16 @@ create index sessions_checkout on sessions(checkout);
 
 create table events(
     n integer primary key,
-    id any not null unique,
+    id any not null,
     kind text not null
         check(kind in ('message', 'tool_call', 'tool_result', 'compaction', 'checkpoint', 'annotation')),
     role text not null,
     occurred_at text not null,
-    record text not null,
     metadata text not null,
     scope text not null,
     content text not null
 ) strict;
+create index events_id on events(iif(typeof(id) = 'blob', substr(id, 1, 8), id));
 
 create virtual table event_text using fts5(
     scope, content,

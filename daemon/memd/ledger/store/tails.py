@@ -9,7 +9,8 @@ import apsw
 from memd.harness.model import Session, Turn
 from memd.ledger.segments import AnyLine, EventLine, GoneLine, SessionLine, StandingLine, TurnLine
 from memd.ledger.store.interface import Batch, Entry
-from memd.ledger.store.writing import key
+from memd.ledger.store.schema import BY_ID
+from memd.ledger.store.scope import key, probe
 
 
 def batch(connection: apsw.Connection, harness: str, lines: Sequence[AnyLine]) -> Batch:
@@ -82,7 +83,7 @@ def _known(
         kind, role, occurred_at = new[line.id].kind, new[line.id].role, new[line.id].occurred_at
     else:
         row = connection.execute(
-            "select kind, role, occurred_at from events where id = ?", (key(line.id),)
+            f"select kind, role, occurred_at from events where {BY_ID}", probe(key(line.id))
         ).fetchone()
         if row is None:
             return None

@@ -9,7 +9,6 @@ after any error it is thrown away.
 from __future__ import annotations
 
 import datetime
-import re
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
@@ -21,10 +20,10 @@ from memd.harness.losses import CLASSES
 from memd.harness.model import Loss, Session, Turn
 from memd.ledger import search
 from memd.ledger.segments import EventLine, GoneLine, Line, LossLine, SessionLine, StandingLine, TurnLine
-from memd.ledger.store import database
+from memd.ledger.store import database, scope
 from memd.ledger.store.forgotten import Forgotten
 from memd.ledger.store.interface import Appended, Batch
-from memd.ledger.store.schema import LIVE
+from memd.ledger.store.schema import BY_ID, LIVE
 
 FRESH_S: Final = 24 * 3600
 """What occurred longer ago than this when it comes is history: it takes numbers of the older lane."""
@@ -34,7 +33,6 @@ TITLE_CHARACTERS: Final = 120
 CONFLICT: Final = "conflict"
 CONFLICT_SENTENCE: Final = "Records whose id was known as a record of another kind were left out."
 
-_token_cut = re.compile(r"[^a-z0-9]+")
 _json = msgspec.json.Encoder()
 
 
@@ -138,7 +136,7 @@ class Memory:
         key = (harness, checkout, kind, role)
         found = self._tokens.get(key)
         if found is None:
-            parts = [token("h", harness), token("k", kind), token("r", role)]
+            parts = [scope.harness(harness), scope.kind(kind), scope.role(role)]
             if checkout is not None:
                 parts.append(f"c{checkout}")
             if len(self._tokens) >= MAX_REMEMBERED:
@@ -147,28 +145,9 @@ class Memory:
         return found
 
 
-def token(prefix: str, word: str) -> str:
-    """The word of `events.scope` for a harness, kind or role: one token to the index."""
-    return prefix + _token_cut.sub("", word.lower())
-
-
-def key(event_id: str) -> bytes | str:
-    """How an id is stored: the bytes of a digest where it is one, else the text."""
-    if len(event_id) == 71 and event_id.startswith("native:"):
-        try:
-            return bytes.fromhex(event_id[7:])
-        except ValueError:
-            return event_id
-    return event_id
-
-
 def packed(metadata: Mapping[str, str | bool | int]) -> str:
     """Metadata as its column holds it."""
     return _json.encode(metadata).decode() if metadata else ""
-
-
-def spelled(stored: bytes | str) -> str:
-    return stored if isinstance(stored, str) else "native:" + stored.hex()
 
 
 class Planner:
@@ -253,11 +232,11 @@ class Planner:
         entries = batch.entries
         if not entries:
             return []
-        keys = [key(entry.id) for entry in entries]
+        keys = scope.keys([entry.id for entry in entries])
         known: dict[bytes | str, tuple[int, str]] = {
             stored: (n, kind)
             for n, stored, kind in self._connection.executemany(
-                "select n, id, kind from events where id = ?", ((one,) for one in keys)
+                f"select n, id, kind from events where {BY_ID}", (scope.probe(one) for one in keys)
             )
         }
         standing: set[tuple[int, int]] = set()
@@ -294,13 +273,12 @@ class Planner:
                 else:
                     n = memory.history = memory.history + 1
                 known[one] = (n, entry.kind)
-                scope = memory.scope(harness, facts.checkout, entry.kind, entry.role)
+                tokens = memory.scope(harness, facts.checkout, entry.kind, entry.role)
                 metadata = packed(entry.metadata) if entry.metadata else ""
                 plan.events.append(
-                    (n, one, entry.kind, entry.role, entry.occurred_at, entry.record, metadata, scope,
-                     entry.content)
-                )  # fmt: skip
-                plan.index.append((n, scope, entry.content))
+                    (n, one, entry.kind, entry.role, entry.occurred_at, metadata, tokens, entry.content)
+                )
+                plan.index.append((n, tokens, entry.content))
                 stored += 1
             else:
                 n, kind = found
@@ -321,7 +299,7 @@ class Planner:
                 facts.side_events += 1
             else:
                 facts.events += 1
-                if entry.occurred_at:
+                if entry.occurred_at > facts.last_activity:
                     _note_time(facts, entry.occurred_at)
                 if not facts.title and entry.role == "user" and entry.kind == "message":
                     facts.title, facts.title_from = title_of(entry.content), "text"
@@ -464,8 +442,7 @@ def title_of(text: str) -> str:
 
 
 def _note_time(facts: Facts, occurred_at: str) -> None:
-    last = facts.last_activity
-    if not last or (occurred_at > last and _is_later(occurred_at, last)):
+    if not facts.last_activity or _is_later(occurred_at, facts.last_activity):
         facts.last_activity = occurred_at
     if not facts.started:
         facts.started = occurred_at
