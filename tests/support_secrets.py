@@ -25,7 +25,7 @@ _CLASSES: dict[str, str] = {
     "b64": _LETTERS + string.digits + "+/",
     "bech": "QPZRY9X8GF2TVDW0S3JN54KHCE6MUA7L",
 }
-_NOUNS = "orbit velvet lemon copper winter garden puzzle anchor silver forest candle marble".split()
+_NOUNS = ("orbit", "velvet", "lemon", "copper", "winter", "garden", "puzzle", "anchor", "silver", "marble")
 _PIECE = re.compile(r"\{([a-z0-9]+):([0-9]+)\}")
 
 

@@ -7,10 +7,10 @@ import random
 from urllib.parse import unquote
 
 import pytest
-from support_secrets import WAYS, MadeUp, make_up
 
 from memd.ledger.sanitiser import SHAPES, Sanitiser
 from memd.ledger.sanitiser.shape import Shape
+from support_secrets import WAYS, MadeUp, make_up
 
 VALUES = 20
 WITH_RE2 = Sanitiser(gate="auto")

@@ -25,13 +25,17 @@ def folded(text: str) -> bytes:
     return text.encode("latin-1", "replace").lower()
 
 
-def occurrences(low: bytes, words: tuple[bytes, ...]) -> Iterator[int]:
-    """Where any of `words` stands, in no order across words."""
+def occurrences(low: bytes, words: tuple[bytes, ...]) -> list[int]:
+    """Where any of `words` stands, left to right."""
+    found: list[int] = []
     for word in words:
         at = low.find(word)
         while at >= 0:
-            yield at
+            found.append(at)
             at = low.find(word, at + len(word))
+    if len(words) > 1:
+        found.sort()
+    return found
 
 
 def anchored(
@@ -48,7 +52,8 @@ def anchored(
     """A row for a value that stands in a known place.
 
     words      lower case; `pattern` is tried where one of them stands
-    pattern    matched without regard to case; its group `s` is what is replaced. Each repetition is bounded
+    pattern    matched without regard to case; its group `s` is what is replaced. Repetitions before `s` are
+               bounded; `s` may be as long as it is, since no match begins in the value of another
     literals   for the gate, when the words themselves are not what it should look for
     accept     a last look: the whole text and the match
     """
@@ -56,9 +61,12 @@ def anchored(
     needles = tuple(word.encode() for word in words)
 
     def find(text: str) -> Iterator[Span]:
+        done = 0
         for at in occurrences(folded(text), needles):
-            match = compiled.match(text, at)
-            if match is not None and (accept is None or accept(text, match)):
-                yield match.span("s")
+            match = compiled.match(text, at) if at >= done else None
+            if match is not None:
+                done = match.end("s")
+                if accept is None or accept(text, match):
+                    yield match.span("s")
 
     return Shape(type, find, gate, literals or words, family, made_up)

@@ -1,6 +1,7 @@
 """Secrets known by where they stand: headers, URLs, cookies, command lines, password hashes.
 
-Every repetition is bounded, since a pattern may be tried at each of many occurrences of its word.
+Every repetition before the value is bounded, since a pattern may be tried at each of many occurrences of its
+word; the value itself takes all it can.
 """
 
 from __future__ import annotations
@@ -111,7 +112,7 @@ AUTHORIZATION = anchored(
     ("authorization",),
     rf"authorization{QUOTE}?\]?{BLANK}{{0,8}}(?:{ASSIGN}|,){BLANK}{{0,8}}[bfr]?{QUOTE}?"
     rf"(?P<s>(?P<parts>(?:{_PARTED_SCHEMES})[ ]{{1,4}}{_PARTS})"
-    rf"|(?P<scheme>(?:{_SCHEMES})(?:{BLANK}|\+|=){{1,4}})?(?P<value>[^\s\"'`\\<>(),;]{{8,4096}}))",
+    rf"|(?P<scheme>(?:{_SCHEMES})(?:{BLANK}|\+|=){{1,4}})?(?P<value>[^\s\"'`\\<>(),;&]{{8,}}+))",
     "Authorization: Token {word:40}",
     literals=("auth",),
     gate=rf"(?i)authorization{QUOTE}?\]?{BLANK}*(?:{ASSIGN}|,){BLANK}*[bfr]?{QUOTE}?[^\s\"'`\\<>(),;]",
@@ -121,7 +122,7 @@ AUTHORIZATION = anchored(
 BEARER = anchored(
     "bearer_token",
     ("bearer",),
-    rf"bearer(?:{BLANK}|\+|\\{{1,8}}u0020){{1,8}}(?P<s>[A-Za-z0-9._~+/=%-]{{16,4096}})",
+    rf"bearer(?:{BLANK}|\+|\\{{1,8}}u0020){{1,8}}(?P<s>[A-Za-z0-9._~+/=%-]{{16,}}+)",
     "curl -H 'X-Forwarded: Bearer {word:48}' https://example.com",
     gate=rf"(?i)bearer(?:{BLANK}|\+|\\+u0020)+[A-Za-z0-9._~+/=%-]{{16}}",
     accept=_is_bearer,
@@ -149,7 +150,7 @@ COOKIE = anchored(
     "cookie",
     ("cookie",),
     rf"cookie2?{QUOTE}?{BLANK}{{0,8}}(?:{COLON}|,|=){BLANK}{{0,8}}{QUOTE}?"
-    r"(?P<s>[A-Za-z0-9!#$%&*+.^_|~-]{1,128}=[^\s\"'`\\;]{1,4096}(?:;[ ]?[^\s\"'`\\;]{1,4096}){0,64})",
+    r"(?P<s>[A-Za-z0-9!#$%&*+.^_|~-]{1,128}=[^\s\"'`\\;]++(?:;[ ]?[^\s\"'`\\;]++)*+)",
     "Cookie: theme=dark; session={word:43}; lang=en",
     gate=rf"(?i)cookie2?{QUOTE}?{BLANK}*(?:{COLON}|,|=){BLANK}*{QUOTE}?[A-Za-z0-9!#$%&*+.^_|~-]+=[^\s\"'`\\;]",
     accept=_is_cookie,

@@ -41,26 +41,35 @@ def merged(found: list[tuple[int, int, int]]) -> list[Mark]:
 
 
 def outside_replacements(text: str, marks: list[Mark]) -> list[Mark]:
-    """The parts of `marks` that are not replacements already."""
+    """The parts of `marks` that are not replacements already.
+
+    What is left beside a replacement counts only with a letter or digit in it: an ellipsis after one, or the
+    signs between two, are no secret.
+    """
     if "[REDACTED" not in text:
         return marks
     walls = [match.span() for match in _MARKER.finditer(text)]
     kept: list[Mark] = []
     index = 0
     for mark in marks:
+        parts: list[Mark] = []
         at = mark.start
         while index < len(walls) and walls[index][1] <= at:
             index += 1
         while index < len(walls) and walls[index][0] < mark.end:
             start, end = walls[index]
             if start > at:
-                kept.append(Mark(at, start, mark.type))
+                parts.append(Mark(at, start, mark.type))
             at = max(at, end)
             if end > mark.end:  # the next mark may begin in the same one
                 break
             index += 1
         if at < mark.end:
-            kept.append(Mark(at, mark.end, mark.type))
+            parts.append(Mark(at, mark.end, mark.type))
+        if parts == [mark]:
+            kept.append(mark)
+        else:
+            kept += (part for part in parts if any(map(str.isalnum, text[part.start : part.end])))
     return kept
 
 

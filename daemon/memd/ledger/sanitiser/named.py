@@ -20,11 +20,10 @@ from collections.abc import Callable, Iterator
 
 from memd.ledger.sanitiser.anchors import ASSIGN, BLANK, QUOTE, folded
 from memd.ledger.sanitiser.shape import TOKEN_CHARS, Finder, Shape, Span
-from memd.ledger.sanitiser.values import Kind, Style, is_secret_value
+from memd.ledger.sanitiser.values import JUDGED, Kind, Style, is_secret_value
 
 MAX_NAME = 64
-MAX_QUOTED = 4096
-MAX_BARE = 1024
+MAX_QUOTED = 65536
 
 _NAME_CHARS = "".join(TOKEN_CHARS) + "."
 _FLAGS = re.ASCII | re.IGNORECASE
@@ -48,8 +47,8 @@ _TAGGED = re.compile(r">(?P<value>[^<>\r\n]{1,1024})</", re.ASCII)
 _GIVEN = re.compile(rf"(?:{BLANK}{{1,8}}|{QUOTE},{_GAP}(?={QUOTE})){_OPEN}?", _FLAGS)
 _TOLD = re.compile(rf"[ ](?:is|was)[ :]{{1,3}}{_OPEN}?", _FLAGS)
 
-_BARE = re.compile(r"(?:[^\s\x1b\"'`<>(){}\[\],;&|\\]|\\{1,8}/)+", re.ASCII)
-_REST = re.compile(r"[;&|,][^\s\"'`=:\\(){}<>\[\]]+(?=\s|\Z)", re.ASCII)
+_BARE = re.compile(r"(?:[^\s\x1b\"'`<>(){}\[\],;&|\\]|\\{1,8}/)++", re.ASCII)
+_REST = re.compile(r"[;&|,][^\s\"'`=:\\(){}<>\[\]]++(?=\s|\Z)", re.ASCII)
 
 # The same for RE2, without bounds and without looking ahead: whatever the finder accepts, this matches
 _GATE_GAP = r"(?:[ \t\r\n]|\\+[rn])*"
@@ -165,27 +164,41 @@ def _attached(text: str, name_at: int, at: int, name: str) -> tuple[re.Match[str
     return None
 
 
-def _value_span(text: str, name_at: int, at: int, name: str) -> tuple[int, int, Style] | None:
-    """Where the value attached to a name stands, and how it is written."""
-    before = text[max(0, name_at - 1) : name_at]
-    if before in ("<", ":") and (tagged := _TAGGED.match(text, at)):
-        return (*tagged.span("value"), "quoted")
-    if before in (":", "/") and text[at : at + 1] == ":":  # a resource's path: `arn:aws:...:secret:name`
-        return None
-    found = _attached(text, name_at, at, name)
-    if found is None:
-        return None
-    match, style = found
-    start = match.end()
-    if match["open"]:
-        return start, _quoted_end(text, start, match["open"]), style
-    bare = _BARE.match(text, start, start + MAX_BARE)
-    if bare is None or (style != "environment" and text[bare.end() : bare.end() + 1] in ("(", "[", "{", "<")):
-        return None
-    end = bare.end()
-    if rest := _REST.match(text, end, end + MAX_BARE):  # `Tr0ub4dor&3`: what no key of a query follows
-        end = rest.end()
-    return start, start + len(text[start:end].rstrip(".:")), style
+class _Values:
+    """The values of one text. A run without quotes is read once, however many names stand in it."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._run: Span = (0, 0)
+
+    def span(self, name_at: int, at: int, name: str) -> tuple[int, int, Style] | None:
+        """Where the value of the name between `name_at` and `at` stands, and how it is written."""
+        text = self._text
+        before = text[max(0, name_at - 1) : name_at]
+        if before in ("<", ":") and (tagged := _TAGGED.match(text, at)):
+            return (*tagged.span("value"), "quoted")
+        if before in (":", "/") and text[at : at + 1] == ":":  # a resource's path: `arn:aws:...:secret:name`
+            return None
+        found = _attached(text, name_at, at, name)
+        if found is None:
+            return None
+        match, style = found
+        start = match.end()
+        if match["open"]:
+            return start, _quoted_end(text, start, match["open"]), style
+        end = self._bare_end(start)
+        if end == start or (style != "environment" and text[end : end + 1] in ("(", "[", "{", "<")):
+            return None
+        if rest := _REST.match(text, end):  # `Tr0ub4dor&3`: what no key of a query follows
+            end = rest.end()
+        tail = text[max(start, end - 8) : end]
+        return start, end - len(tail) + len(tail.rstrip(".:")), style
+
+    def _bare_end(self, start: int) -> int:
+        if not self._run[0] <= start < self._run[1]:
+            match = _BARE.match(self._text, start)
+            self._run = match.span() if match is not None else (start, start)
+        return self._run[1]
 
 
 def _finder(ending: str, kind: Kind, promises: Callable[[str, str], bool]) -> Finder:
@@ -195,6 +208,7 @@ def _finder(ending: str, kind: Kind, promises: Callable[[str, str], bool]) -> Fi
     )
 
     def find(text: str) -> Iterator[Span]:
+        values = _Values(text)
         for name in name_end.finditer(folded(text)):
             at, end = name.span()
             head = text[max(0, at - MAX_NAME) : at]
@@ -202,9 +216,12 @@ def _finder(ending: str, kind: Kind, promises: Callable[[str, str], bool]) -> Fi
             word = text[at:end]
             if not promises(head, word):
                 continue
-            found = _value_span(text, at - len(head), end, head + word)
-            if found is not None and is_secret_value(text[found[0] : found[1]], kind, found[2]):
-                yield found[0], found[1]
+            found = values.span(at - len(head), end, head + word)
+            if found is None:
+                continue
+            start, stop, style = found
+            if is_secret_value(text[start : min(stop, start + JUDGED)], kind, style):
+                yield start, stop
 
     return find
 

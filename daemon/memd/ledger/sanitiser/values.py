@@ -10,6 +10,7 @@ from memd.ledger.sanitiser.words import is_identifier, is_wordy
 Kind = Literal["password", "secret", "token", "key", "label"]
 Style = Literal["quoted", "environment", "listed", "bare"]
 
+JUDGED = 256  # a value is judged by its first characters
 _PASS_PHRASE_CHARS = 12
 
 _NUMBER = re.compile(r"[-+~<>=^]*(?:0[xXbBoO])?[0-9][0-9_.,:/TZ+%-]*[A-Za-z%]{0,3}\Z", re.ASCII)
@@ -69,6 +70,7 @@ _STAND_IN_WORDS = frozenset(_WORDS.split())
 
 def is_reference(value: str) -> bool:
     """Whether `value` points at a secret or hides it: `${VAR}`, `<your-key>`, `os.environ[...]`, `***`."""
+    value = value[:JUDGED]
     return _REFERENCE.match(value) is not None or _REPEATED.match(value) is not None
 
 
@@ -84,17 +86,16 @@ def is_placeholder(value: str) -> bool:
 def is_secret_value(value: str, kind: Kind, style: Style) -> bool:
     """Whether what is assigned to a name that promises a secret is a secret.
 
+    value   its first `JUDGED` characters are enough
     kind    password, secret, token; key (`api_key`), label (any other name that ends in key)
     style   quoted; environment (`NAME=value`, nothing between); listed (`"name", "value"`, prose); else bare
     """
+    if style == "bare" and (_CHAIN.search(value) or _NAMED_ALIKE.search(value)):
+        return False  # `a = b = c`, `key = newKey`
     is_weak = kind not in ("password", "secret")
     if len(value) < (6 if style in ("quoted", "environment") and not is_weak else 8):
         return False
-    if is_placeholder(value) or _PATH.match(value) or (is_weak and _CODE.search(value)):
-        return False
-    if style == "bare" and (
-        _CHAIN.search(value) or _NAMED_ALIKE.search(value)
-    ):  # `a = b = c`, `key = newKey`
+    if _PATH.match(value) or (is_weak and _CODE.search(value)) or is_placeholder(value):
         return False
     if _NUMBER.match(value) and (is_weak or style == "bare") and not (kind == "password" and value.isdigit()):
         return False
@@ -102,9 +103,9 @@ def is_secret_value(value: str, kind: Kind, style: Style) -> bool:
         return not is_weak and _is_pass_phrase(value)
     has_digit = any("0" <= c <= "9" for c in value)
     if is_wordy(value) and (style in ("listed", "bare") or not _MARKS.search(value)):
-        if style in ("listed", "bare") or is_weak:
-            return False
-        return has_digit or _NAMES_ITSELF.search(value) is None
+        return (
+            not is_weak and style not in ("listed", "bare") and (has_digit or not _NAMES_ITSELF.search(value))
+        )
     if style == "listed":
         return has_digit
     if style == "bare":

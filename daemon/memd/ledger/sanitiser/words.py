@@ -36,6 +36,7 @@ _FOLLOWERS = {
     "y": "eimnopst",
     "z": "eo",
 }
+JUDGED = 256  # a string is judged by its first characters
 _PAIRS = frozenset(first + second for first, seconds in _FOLLOWERS.items() for second in seconds)
 
 _CHUNKS = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|[A-Z]|[0-9]+")
@@ -51,7 +52,7 @@ def is_wordy(value: str) -> bool:
     numbers = 0
     pairs = 0
     common = 0
-    for chunk in _CHUNKS.findall(value):
+    for chunk in _CHUNKS.findall(value[:JUDGED]):
         if "0" <= chunk[0] <= "9":
             digits += len(chunk)
             numbers += 1
@@ -62,7 +63,7 @@ def is_wordy(value: str) -> bool:
         pairs += len(low) - 1
         common += sum(low[i : i + 2] in _PAIRS for i in range(len(low) - 1))
     # words that only case tells apart must be longer: `aBcdEfgHi` is none
-    shortest = 3 if any(c in value for c in "_-./: ") else 4
+    shortest = 3 if any(c in value[:JUDGED] for c in "_-./: ") else 4
     if (
         not words
         or numbers > 2
