@@ -26,7 +26,8 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 
     def action(name: str, says: str) -> argparse.ArgumentParser:
         parser = actions.add_parser(name, help=says, description=says[:1].upper() + says[1:] + ".")
-        parser.add_argument("--json", action="store_true", help="one JSON document")
+        if name != "browse":
+            parser.add_argument("--json", action="store_true", help="one JSON document")
         return parser
 
     action("list", "list the topics")
@@ -58,6 +59,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     context = action("context", "print the block about memory that agents are given")
     context.add_argument("--limit", type=int, default=0, metavar="BYTES", help="at most so long")
     context.add_argument("--harness", default="", metavar="H", help="as the start hook of H would get it")
+    action("browse", "look through the topics in a terminal")
 
 
 def run(options: argparse.Namespace) -> int:
@@ -76,7 +78,9 @@ def run(options: argparse.Namespace) -> int:
             return _repair(options)
         case "carry-over" | "import-claude":
             return _carry_over(options)
-    return _context(options)
+        case "context":
+            return _context(options)
+    return _browse()
 
 
 def ask(action: m.AnyAction, expect: type[R]) -> R:
@@ -190,6 +194,19 @@ def _context(options: argparse.Namespace) -> int:
     if block.reason:
         print(block.reason, file=sys.stderr)
     return 0
+
+
+def _browse() -> int:
+    try:
+        from memctl import browse
+    except ModuleNotFoundError as reason:
+        if (reason.name or "").partition(".")[0] != "textual":
+            raise
+        raise UsageError(
+            "browsing needs textual, which is not installed",
+            remedy="Install it: pip install 'memd[tui]'.",
+        ) from None
+    return browse.run()
 
 
 # ------------------------------------------------------------------ changing
