@@ -212,16 +212,23 @@ class Assembly:
         return not self._unwanted.get((harness, session), False)
 
     def _entry(self, harness: str, event: Event) -> Entry:
-        content = event.content
+        content, record, metadata = event.content, event.record, event.metadata
         if "\0" in content:
             content = content.replace("\0", "")
-        record, metadata = self._details(event)
+        texts = {name: value for name, value in metadata.items() if isinstance(value, str)}
+        said = [content, record, *texts.values()]
+        clean = self._sanitiser.scrub_all(said)
+        if clean != said or len("".join(clean[1:])) > MAX_METADATA_BYTES // 4:
+            content, record, *values = clean
+            record = cut(record, MAX_METADATA_BYTES)
+            short = (cut(value, MAX_METADATA_BYTES) for value in values)
+            metadata = {**metadata, **dict(zip(texts, short, strict=True))}
         return Entry(
             id=event_id(harness, event),
             session=event.session,
             kind=event.kind,
             role=event.role,
-            content=cut(self._sanitiser.scrub(content), MAX_TEXT_BYTES),
+            content=cut(content, MAX_TEXT_BYTES),
             at=event.at,
             occurred_at=event.occurred_at,
             record=record,
@@ -229,19 +236,6 @@ class Assembly:
             replaces=event.replaces,
             metadata=metadata,
         )
-
-    def _details(self, event: Event) -> tuple[str, dict[str, str | bool | int]]:
-        """Record id and metadata, scrubbed and cut. They are looked through together: secrets are rare."""
-        texts = [event.record, *(value for value in event.metadata.values() if isinstance(value, str))]
-        joined = "\n".join(texts)
-        if len(joined) <= MAX_METADATA_BYTES // 4 and not self._sanitiser.marks(joined):
-            return event.record, event.metadata
-        scrub = self._sanitiser.scrub
-        metadata = {
-            key: cut(scrub(value), MAX_METADATA_BYTES) if isinstance(value, str) else value
-            for key, value in event.metadata.items()
-        }
-        return cut(scrub(event.record), MAX_METADATA_BYTES), metadata
 
     def _session(self, session: Session) -> Session:
         if not session.title:

@@ -145,25 +145,31 @@ class Frames:
     """Cuts a stream of bytes back into frames."""
 
     def __init__(self) -> None:
-        self._held = bytearray()
+        self._parts: list[bytes] = []
+        self._size = 0
+        self._end = HEADER.size  # bytes that the header, and then the whole frame, needs
 
-    def feed(self, data: bytes) -> Iterator[bytes]:
+    def feed(self, data: bytes) -> Iterator[memoryview]:
         """The frames completed by these bytes; raises ValueError when the stream is out of step."""
-        self._held += data
-        while len(self._held) >= HEADER.size:
-            (length,) = HEADER.unpack_from(self._held)
+        self._parts.append(data)
+        self._size += len(data)
+        while self._size >= self._end:
+            held = b"".join(self._parts)
+            (length,) = HEADER.unpack_from(held)
             if length > MAX_FRAME_BYTES:
                 raise ValueError(f"a frame of {length} bytes")
-            end = HEADER.size + length
-            if len(self._held) < end:
+            self._parts, self._end = [held], HEADER.size + length
+            if self._size < self._end:
                 return
-            yield bytes(self._held[HEADER.size : end])
-            del self._held[:end]
+            frame = memoryview(held)[HEADER.size : self._end]
+            rest = held[self._end :]
+            self._parts, self._size, self._end = [rest], len(rest), HEADER.size
+            yield frame
 
 
-def command(frame: bytes) -> AnyCommand:
+def command(frame: memoryview) -> AnyCommand:
     return _commands.decode(frame)
 
 
-def news(frame: bytes) -> AnyNews:
+def news(frame: memoryview) -> AnyNews:
     return _news.decode(frame)

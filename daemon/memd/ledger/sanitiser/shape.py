@@ -31,9 +31,6 @@ Family = Literal["any", "tail", "long", "dotted", "lower", "assigned"]
 TOKEN_CHARS = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-")
 HEX = frozenset("0123456789abcdefABCDEF")
 
-# Left of a token, as RE2 sees it: the start, a character no token has, or the end of an escape.
-LEFT = r"(?:^|[^A-Za-z0-9_-]|\\[nrtbf]|%[0-9A-Fa-f]{2}|\\u[0-9A-Fa-f]{4}|\[[0-9;]{0,12}m)"
-
 _COLOUR_TAIL = re.compile(r"\x1b\[[0-9;]{0,12}m\Z")
 
 
@@ -116,7 +113,8 @@ def token(
                 continue
             yield match.span(group)
 
-    return Shape(type, find, (LEFT + core) if is_bound else core, literals, family, made_up)
+    # what stands left is no part of the gate: it doubles the automaton's states and hardly ever settles it
+    return Shape(type, find, core, literals, family, made_up)
 
 
 def grown(
