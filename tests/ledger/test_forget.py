@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from memd.errors import UsageError
+from memd.errors import DiskError, UsageError
 from memd.harness.model import Session
+from memd.ledger.segments import Segments
+from memd.ledger.store import sqlite
 from memd.ledger.store.interface import Filter, Selection
 from support_ledger import S1, S2, Ledger, entry, holding, loss
 
@@ -176,3 +179,30 @@ def test_one_among_many_leaves_no_trace(ledger: Ledger) -> None:
     assert ledger.reader.stats().events == 2950
     assert ledger.problems() == []
     assert (ledger.root / "ledger.sqlite3-wal").stat().st_size < 64 * 1024
+
+
+def test_housekeeping_goes_on_with_a_forgetting_and_does_not_hammer_a_full_disk(
+    ledger: Ledger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fill(ledger)
+    ledger.writer.begin_forget(Selection(session=S1))
+    tries = []
+
+    def full(self: Segments, *_args: object) -> None:
+        tries.append(self)
+        raise DiskError("replace", b"segment", OSError(errno.ENOSPC, "No space left on device"))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Segments, "seal", full)
+        with pytest.raises(DiskError):
+            while ledger.writer.tidy():
+                pass
+        for _ in range(5):
+            ledger.writer.tidy()
+        assert len(tries) == 1
+    monkeypatch.setattr(sqlite, "FORGET_AGAIN_S", 0.0)
+    ledger.writer._forget_at = 0.0
+    while ledger.writer.tidy():
+        pass
+    assert holding(ledger.root, [b"zebrafish", b"quagga"]) == []
+    assert ledger.problems() == []

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import errno
 from pathlib import Path
 
 import pytest
 import zstandard
 
+from memd import disk
+from memd.errors import DiskError
 from memd.harness.model import Session, Turn
 from memd.ledger import segments
 from memd.ledger.segments import Codec, EventLine, HeadLine, Segments, StandingLine
@@ -253,8 +256,6 @@ def test_a_missing_segment_says_so(tmp_path: Path) -> None:
 
 
 def test_a_segment_is_one_flush_per_batch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from memd import disk
-
     with Ledger(tmp_path / "ledger") as ledger:
         ledger.put(entry("a"))
         flushed: list[int] = []
@@ -263,3 +264,31 @@ def test_a_segment_is_one_flush_per_batch(tmp_path: Path, monkeypatch: pytest.Mo
         assert len(flushed) == 1
         assert ledger.reader.stats().sessions == 51
         assert len(ledger.reader.sessions(Filter())) == 51
+
+
+def test_a_full_disk_gathers_no_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    root = tmp_path / "ledger"
+    with Ledger(root) as ledger:
+        ledger.put(entry("a"))
+
+        def full(*_args: object) -> None:
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+        with monkeypatch.context() as patch:
+            patch.setattr(disk, "flush", full)
+            for _ in range(5):
+                with pytest.raises(DiskError, match="No space left"):
+                    ledger.put(entry("b"))
+        assert files(root) == ["claude/00000001.jsonl"]
+        assert ledger.put(entry("b")).stored == 1
+        ledger.writer.seal_all()
+        assert ledger.problems() == []
+
+
+def test_the_copy_that_a_killed_check_left_is_taken_away(tmp_path: Path) -> None:
+    root = tmp_path / "ledger"
+    Ledger(root).close()
+    (root / "ledger-check.sqlite3").write_bytes(b"every text")
+    (root / "ledger-check.sqlite3-journal").write_bytes(b"every text")
+    Ledger(root).close()
+    assert [path.name for path in root.iterdir() if "check" in path.name] == []

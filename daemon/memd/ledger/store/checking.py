@@ -43,6 +43,13 @@ MAX_PROBLEMS: Final = 1000
 COPY_NAME: Final = b"ledger-check.sqlite3"
 
 
+def drop_copy(root: bytes) -> None:
+    """Take away what a check made, or a check that was killed left: it holds every text."""
+    with disk.open_folder(root) as folder:
+        for suffix in (b"", b"-journal", b"-wal", b"-shm"):
+            folder.remove(COPY_NAME + suffix)
+
+
 class Checker:
     def __init__(self, connection: apsw.Connection, segments: Segments) -> None:
         self._connection = connection
@@ -94,8 +101,8 @@ class Checker:
     def _check_index(self) -> None:
         """SQLite compares only when it may write; a copy is one consistent state and in nobody's way."""
         path = os.path.join(os.path.dirname(os.fsencode(self._connection.filename)), COPY_NAME)
+        drop_copy(os.path.dirname(path))
         with disk.open_folder(os.path.dirname(path)) as folder:
-            folder.remove(COPY_NAME)
             try:
                 folder.create(COPY_NAME, b"")
                 self._connection.execute("vacuum into ?", (os.fsdecode(path),))
@@ -109,7 +116,7 @@ class Checker:
             except apsw.FullError:
                 self._say("index", "event_text", "The index was not compared: no room for a copy.")
             finally:
-                folder.remove(COPY_NAME)
+                drop_copy(folder.path)
 
     # ------------------------------------------------------------------------- segments
 

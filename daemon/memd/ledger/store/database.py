@@ -80,7 +80,7 @@ def open_writer(path: bytes, vfs: str | None = None) -> apsw.Connection:
                 folder.create(os.path.basename(path), b"")  # private: SQLite would go by the umask
         connection = apsw.Connection(shown, flags=apsw.SQLITE_OPEN_READWRITE, vfs=vfs)
         with contextlib.ExitStack() as stack:
-            stack.callback(connection.close)
+            stack.callback(let_go, connection)
             _settle(connection, WRITER_CACHE_KIB)
             connection.pragma("auto_vacuum", 2)  # of a new database: `tidy` gives free pages back
             connection.pragma("journal_mode", "wal")
@@ -114,10 +114,16 @@ def open_reader(path: bytes, vfs: str | None = None) -> apsw.Connection:
         _refuse_newer(path, vfs)
         connection = apsw.Connection(os.fsdecode(path), flags=apsw.SQLITE_OPEN_READONLY, vfs=vfs)
         with contextlib.ExitStack() as stack:
-            stack.callback(connection.close)
+            stack.callback(let_go, connection)
             _settle(connection, READER_CACHE_KIB)
             stack.pop_all()
     return connection
+
+
+def let_go(connection: apsw.Connection) -> None:
+    """Close after an error: what closing has to say about it adds nothing."""
+    with contextlib.suppress(apsw.Error):
+        connection.close()
 
 
 def _settle(connection: apsw.Connection, cache_kib: int) -> None:

@@ -20,17 +20,19 @@ that finds both takes the growing one as long as the row has not changed.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 import apsw
 import msgspec
 
+from memd.errors import DiskError
 from memd.ledger.segments import SEAL_BYTES, VERSION, Codec, HeadLine, Line, Segments
 from memd.ledger.store import database, rows, tails
-from memd.ledger.store.checking import Checker
+from memd.ledger.store.checking import Checker, drop_copy
 from memd.ledger.store.finding import Finder
 from memd.ledger.store.forgetting import Forgetter
 from memd.ledger.store.forgotten import Forgotten
@@ -58,6 +60,9 @@ REST_S: Final = 600.0
 IDLE_S: Final = 5.0
 """The index is merged when nothing came for so long: during a back-fill that would only cost twice."""
 
+FORGET_AGAIN_S: Final = 60.0
+"""Between two tries to go on with a forgetting that failed: its last steps write as much as the ledger is."""
+
 MERGE_PAGES: Final = 64
 MAX_FREE_PAGES: Final = 256
 SHRINK_PAGES: Final = 128
@@ -69,6 +74,7 @@ class _Growing(msgspec.Struct):
     number: int
     size: int
     touched: float
+    is_new: bool = False  # no row tells of it yet
 
 
 class SqliteWriter:
@@ -82,6 +88,12 @@ class SqliteWriter:
         self._path = os.path.join(root, database.FILE)
         self._vfs = vfs
         self._connection = database.open_writer(self._path, vfs)
+        with contextlib.ExitStack() as stack:
+            stack.callback(database.let_go, self._connection)
+            self._begin(root)
+            stack.pop_all()
+
+    def _begin(self, root: bytes) -> None:
         self._checkpointer: apsw.Connection | None = None
         self._log_pages = 0
         self._connection.set_wal_hook(self._note_log)
@@ -91,6 +103,8 @@ class SqliteWriter:
         self._retired: list[int] = []
         self._busy_at = time.monotonic()
         self._is_merged = False
+        self._forget_at = 0.0
+        drop_copy(root)
         with database.saying("read", self._path):
             self._forgotten = Forgotten(self._connection)
             self._memory = Memory(self._connection)
@@ -123,16 +137,28 @@ class SqliteWriter:
                 for number in self._retired:
                     rows.close_segment(self._connection, number)
             is_in = True
+        except Exception:
+            self._drop_new(opened)
+            raise
         finally:
             if not is_in:
                 # what the files have beyond their marks is unknown: the next batch begins a new segment
                 self._retired += [held.number for held in opened.values()]
                 self._memory.reset()
         self._retired.clear()
+        for held in opened.values():
+            held.is_new = False
         self._growing.update((name, held) for name, held in opened.items() if held.size < SEAL_BYTES)
         self._busy_at = time.monotonic()
         self._is_merged = False
         return [plan.appended for plan in plans]
+
+    def _drop_new(self, opened: Mapping[str, _Growing]) -> None:
+        """A full disk would otherwise gather a file at every try. What was in them comes again."""
+        for harness, held in opened.items():
+            if held.is_new:
+                with contextlib.suppress(DiskError):
+                    self._segments.drop_plain(harness, held.number)
 
     def _put_rows(self, batches: Sequence[Batch], opened: dict[str, _Growing]) -> list[Plan]:
         """All that the batches come to but their lines; not committed."""
@@ -157,7 +183,7 @@ class SqliteWriter:
         held = self._growing.pop(harness, None)
         if held is None:
             self._number += 1
-            held = _Growing(self._number, 0, 0.0)
+            held = _Growing(self._number, 0, 0.0, is_new=True)
         return held
 
     def _put_lines(
@@ -255,10 +281,12 @@ class SqliteWriter:
     # ----------------------------------------------------------------------- housekeeping
 
     def tidy(self) -> bool:
-        if self._forgetter.is_pending():
-            self.forget_step()
-            return True
         now = time.monotonic()
+        if self._forgetter.is_pending() and now >= self._forget_at:
+            self._forget_at = now + FORGET_AGAIN_S  # stays when the step fails, as on a full disk
+            self.forget_step()
+            self._forget_at = 0.0
+            return True
         with database.saying("write", self._path):
             for harness, held in list(self._growing.items()):
                 if now - held.touched >= REST_S:
