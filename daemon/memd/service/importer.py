@@ -8,6 +8,7 @@ in: nothing that was read is dropped.
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from collections import deque
@@ -29,6 +30,12 @@ STEADY_S = 60.0  # a worker that lived this long starts the pauses over
 RETRY_S = 2.0  # before a batch that the disk refused is tried again
 FLUSH_RESTARTS = 4  # of the worker, that one who waits sits out
 CURSORS_PAGE = 500
+THRIFTY = {
+    "MALLOC_ARENA_MAX": "1",
+    "MALLOC_MMAP_THRESHOLD_": "65536",
+    "MALLOC_TRIM_THRESHOLD_": "65536",
+}
+"""glibc then gives back what a back-fill needed; without it a worker keeps a third more."""
 MAX_LAST_WORDS = 600
 LAST_WORDS_S = 0.1
 MAX_HINTS = 2000  # paths that wait; more of them mean: look at everything
@@ -164,6 +171,7 @@ class Importer:
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             cwd="/",
+            env={**os.environ, **THRIFTY},
         )
         assert process.stdin is not None
         assert process.stdout is not None
