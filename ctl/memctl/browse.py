@@ -85,7 +85,7 @@ class Browser(App[None]):
     #says { height: 1; padding: 0 1; color: $text-muted; }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
-        # These move the focus before the next key is looked at: fast fingers must not turn words into commands.
+        # These move the focus before the next key is looked at: a word typed fast is no command.
         Binding("slash", "filter", "filter", priority=True),
         Binding("escape,enter", "leave_filter", "list", show=False, priority=True),
         Binding("p", "pin", "pin or unpin"),

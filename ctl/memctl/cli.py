@@ -35,7 +35,11 @@ GROUPS: tuple[tuple[str, tuple[tuple[str, str, str], ...]], ...] = (
     ),
     (
         "memory that agents share",
-        (("memory", "memory", "list, read, write, search, carry over and repair topics"),),
+        (
+            ("memory", "memory", "list, read, write, search, carry over and repair topics"),
+            ("mcp", "mcp", "serve memory and search to any agent that speaks MCP"),
+            ("install-mcp", "install_mcp", "put that server into an agent's settings"),
+        ),
     ),
     (
         "what agents said",
@@ -71,7 +75,7 @@ def overview() -> str:
     lines = ["usage: memctl COMMAND [...]    (memctl COMMAND --help says more)"]
     for title, commands in GROUPS:
         lines += ["", f"{title}:"]
-        lines += [f"  {name:<10} {meaning}" for name, _, meaning in commands]
+        lines += [f"  {name:<11} {meaning}" for name, _, meaning in commands]
     return "\n".join(lines) + "\n"
 
 

@@ -11,7 +11,7 @@ import stat
 
 from memd.errors import DiskError, Refused
 
-MAX_BYTES = 1 << 20
+MAX_BYTES = 32 << 20
 
 
 def read(path: bytes) -> tuple[bytes | None, str]:

@@ -1,0 +1,92 @@
+"""Putting one entry into somebody's settings: everything else stays, byte for byte."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memctl.json_edit import parse, put
+from memd.errors import Refused
+
+VALUE = {"command": "/p", "args": ["-m", "x"]}
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("", '{\n  "mcp": {\n    "memd": 1\n  }\n}\n'),
+        ("{}\n", '{\n  "mcp": {\n    "memd": 1\n  }\n}\n'),
+        ('{\n    "a": 1\n}', '{\n    "a": 1,\n    "mcp": {\n        "memd": 1\n    }\n}'),
+        ('{"a": 1}', '{"a": 1, "mcp": {"memd": 1}}'),
+        ('{"mcp": {"x": 2}}', '{"mcp": {"x": 2, "memd": 1}}'),
+        ('{\n\t"mcp": {\n\t\t"x": 2\n\t}\n}\n', '{\n\t"mcp": {\n\t\t"x": 2,\n\t\t"memd": 1\n\t}\n}\n'),
+        ('{\r\n  "a": 1\r\n}\r\n', '{\r\n  "a": 1,\r\n  "mcp": {\r\n    "memd": 1\r\n  }\r\n}\r\n'),
+        (
+            '// head\n{\n  "a": 1 // why\n  /* more */\n}\n// tail\n',
+            '// head\n{\n  "a": 1, // why\n  /* more */\n  "mcp": {\n    "memd": 1\n  }\n}\n// tail\n',
+        ),
+        (
+            '{\n  "mcp": {\n    "x": 2, // kept\n  },\n}\n',
+            '{\n  "mcp": {\n    "x": 2, // kept\n    "memd": 1,\n  },\n}\n',
+        ),
+        ('{"mcp": {"memd": 0, "y": [1, 2]}}', '{"mcp": {"memd": 1, "y": [1, 2]}}'),
+        (
+            '{"u": "https://x // y", "s": "[1, ]"}',
+            '{"u": "https://x // y", "s": "[1, ]", "mcp": {"memd": 1}}',
+        ),
+        ("\ufeff{}", '\ufeff{\n  "mcp": {\n    "memd": 1\n  }\n}'),
+    ],
+)
+def test_an_entry_takes_the_form_of_its_neighbours(before: str, after: str) -> None:
+    assert put(before, ("mcp", "memd"), 1) == after
+    assert put(after, ("mcp", "memd"), 1) == after
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "{",
+        '{"mcp": []}',
+        "[]",
+        '{"a": 1} x',
+        '{"mcp": {"a": 1}, "mcp": {}}',
+        "{'a': 1, }",
+        '{"a" 1}',
+        "[" * 5000,
+    ],
+)
+def test_what_is_not_understood_is_refused(text: str) -> None:
+    with pytest.raises(Refused):
+        put(text, ("mcp", "memd"), 1)
+
+
+values = st.recursive(
+    st.one_of(st.none(), st.booleans(), st.integers(), st.text(max_size=8)),
+    lambda inner: st.one_of(
+        st.lists(inner, max_size=3),
+        st.dictionaries(st.sampled_from(["mcp", "memd", "a", "b"]), inner, max_size=3),
+    ),
+    max_leaves=8,
+)
+
+
+@given(
+    st.dictionaries(st.sampled_from(["a", "b", "c"]), values, max_size=4),
+    st.one_of(st.none(), st.dictionaries(st.sampled_from(["x", "memd"]), values, max_size=3)),
+    st.sampled_from([None, 1, 2, 4, "\t"]),
+)
+def test_any_settings_keep_their_other_bytes(
+    others: dict[str, object], mcp: object, indent: int | str | None
+) -> None:
+    document = dict(others) if mcp is None else {**others, "mcp": mcp}
+    text = json.dumps(document, indent=indent, ensure_ascii=False)
+    made = put(text, ("mcp", "memd"), VALUE)
+    expected = {**document, "mcp": {**(mcp if isinstance(mcp, dict) else {}), "memd": VALUE}}
+    assert json.loads(made) == expected
+    assert parse(made) == expected
+    if not (isinstance(mcp, dict) and "memd" in mcp):
+        left = iter(made)
+        assert all(c in left for c in text), "a byte of the old text is gone"
