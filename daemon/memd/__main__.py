@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import ctypes
 import faulthandler
 import os
@@ -11,7 +10,6 @@ import signal
 import sys
 from collections.abc import Awaitable, Callable
 
-import structlog
 import trio
 
 import memd
@@ -31,28 +29,28 @@ from memd.service.notify import ServiceManager
 from memd.service.watcher import Watcher
 
 AGAIN_S = 5.0  # before a part of the daemon that failed with a bug is begun again
+SWITCH_S = 0.0005  # how long a thread that writes batches keeps the loop from answering, at most
 DRAIN_S = 1.0  # for requests that are being answered when the daemon is told to stop
 
-log = structlog.get_logger()
+log = logs.logger()
 
 
 def main() -> int:
     """Run the daemon until it is told to stop; the exit status says why it did not start."""
-    parser = argparse.ArgumentParser(
-        prog="memd", description="One memory, and one line of work, for every coding agent."
-    )
-    parser.add_argument("--version", action="version", version=f"memd {memd.__version__}")
-    parser.add_argument("--detached", action="store_true", help="started in the background by memctl")
-    options = parser.parse_args()
+    words = sys.argv[1:]
+    if words not in ([], ["--detached"]):
+        return _explain(words)
+    is_detached = words == ["--detached"]
     try:
         os.umask(0o077)
         faulthandler.enable()  # a watchdog's SIGABRT shows where the daemon stood
         _allow_many_files()
+        sys.setswitchinterval(SWITCH_S)
         _give_memory_back()
         manager = ServiceManager(os.environ)  # type: ignore[arg-type]
         configuration = Configuration(paths.config_path())
         log_file = logs.LogFile(
-            paths.log_path(), configuration.current.log, logs.echo_stream(not options.detached)
+            paths.log_path(), configuration.current.log, logs.echo_stream(not is_detached)
         )
         inherited = manager.inherited_socket()
         instance = Instance(paths.state_dir(), paths.computed_address(), inherited)
@@ -64,7 +62,7 @@ def main() -> int:
         return 64
     recent = logs.RecentErrors()
     logs.configure(log_file, configuration.current.log.level, recent)
-    origin = "detached" if options.detached else "in the foreground"
+    origin = "detached" if is_detached else "in the foreground"
     if inherited is not None:
         origin = "started by its socket"
     elif "INVOCATION_ID" in os.environ:
@@ -76,6 +74,24 @@ def main() -> int:
         instance.close()
         log_file.close()
     return 0
+
+
+def _explain(words: list[str]) -> int:
+    """Help, version, and words that mean nothing here."""
+    import argparse
+
+    parser = argparse.ArgumentParser(
+        prog="memd", description="One memory, and one line of work, for every coding agent."
+    )
+    parser.add_argument("--version", action="version", version=f"memd {memd.__version__}")
+    parser.add_argument("--detached", action="store_true", help="started in the background by memctl")
+    parser.exit_on_error = False
+    try:
+        parser.parse_args(words)
+    except argparse.ArgumentError as reason:
+        parser.print_usage(sys.stderr)
+        print(f"memd: {reason}", file=sys.stderr)
+    return 64
 
 
 def _give_memory_back() -> None:

@@ -144,26 +144,31 @@ def cpu_s(pids: Sequence[int]) -> float:
     return ticks / os.sysconf("SC_CLK_TCK")
 
 
-def run_ns(pids: Sequence[int]) -> int:
-    """Nanoseconds on a processor, finer than the clock ticks of `cpu_s`."""
+def wakeups(pids: Sequence[int], seconds: float) -> float:
+    """Voluntary context switches of all threads a second: how often somebody slept and was woken.
+
+    Looked at every half second, since what a thread did is gone with it.
+    """
     total = 0
-    for pid in pids:
-        for task in Path(f"/proc/{pid}/task").iterdir():
-            with contextlib.suppress(FileNotFoundError):
-                total += int((task / "schedstat").read_text().split()[0])
-    return total
+    before = _switches(pids)
+    began = time.perf_counter()
+    while time.perf_counter() - began < seconds:
+        time.sleep(0.5)
+        now = _switches(pids)
+        total += sum(count - before.get(task, 0) for task, count in now.items())
+        before = now
+    return total / (time.perf_counter() - began)
 
 
-def wakeups(pids: Sequence[int]) -> int:
-    """Voluntary context switches of all threads: how often somebody slept and was woken."""
-    total = 0
+def _switches(pids: Sequence[int]) -> dict[str, int]:
+    found = {}
     for pid in pids:
         for task in Path(f"/proc/{pid}/task").iterdir():
             with contextlib.suppress(FileNotFoundError):
                 for line in (task / "status").read_text().splitlines():
                     if line.startswith("voluntary_ctxt"):
-                        total += int(line.split()[1])
-    return total
+                        found[task.name] = int(line.split()[1])
+    return found
 
 
 def section(title: str, rows: Sequence[Row]) -> int:

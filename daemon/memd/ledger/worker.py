@@ -18,7 +18,6 @@ import select
 import signal
 import sys
 import time
-import traceback
 from collections import deque
 
 from memd.harness.model import Adapter, Environment, Store
@@ -362,6 +361,8 @@ def main() -> int:
 
 def _where(bug: Exception) -> str:
     """What failed and where, without the words of the exception: they may quote a transcript."""
+    import traceback  # with what it needs a megabyte, for nearly never
+
     frames = traceback.extract_tb(bug.__traceback__)
     places = " < ".join(f"{os.path.basename(f.filename)}:{f.lineno} {f.name}" for f in reversed(frames[-6:]))
     return f"{type(bug).__name__} at {places}"

@@ -90,6 +90,10 @@ def configure(log_file: LogFile, level: str, recent: RecentErrors) -> None:
     )
 
 
+def logger() -> Any:
+    return structlog.get_logger()
+
+
 def echo_stream(foreground: bool) -> TextIO | None:
     """Standard error, when a person or a journal reads it."""
     if foreground or sys.stderr.isatty() or "JOURNAL_STREAM" in os.environ:
