@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import sys
 
 from memd.errors import UsageError
 
@@ -23,6 +24,6 @@ def run(options: argparse.Namespace) -> int:
             raise
         raise UsageError(
             "the MCP server needs the official SDK, which is not installed",
-            remedy="Install it: pip install 'memd[mcp]'.",
+            remedy=f"Install it beside memd: {sys.executable} -m pip install 'mcp>=2,<3'",
         ) from None
     return mcp_server.run()

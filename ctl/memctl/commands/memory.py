@@ -204,7 +204,7 @@ def _browse() -> int:
             raise
         raise UsageError(
             "browsing needs textual, which is not installed",
-            remedy="Install it: pip install 'memd[tui]'.",
+            remedy=f"Install it beside memd: {sys.executable} -m pip install textual",
         ) from None
     return browse.run()
 
