@@ -5,7 +5,15 @@ from __future__ import annotations
 import importlib
 import sys
 
-BENCHES = ("bench_daemon", "bench_heal", "bench_store")
+BENCHES = (
+    "bench_daemon",
+    "bench_heal",
+    "bench_store",
+    "bench_import",
+    "bench_append",
+    "bench_search",
+    "bench_hooks",
+)
 
 
 def main() -> int:
