@@ -12,6 +12,7 @@ from memd.ledger.store import schema
 from memd.ledger.store.interface import Filter, Selection, TooNew
 from memd.ledger.store.sqlite import SqliteReader, SqliteWriter
 from support_ledger import S1, S2, Ledger, entry
+from support_workstreams import Lines
 
 FIXTURES = Path(__file__).parents[1] / "fixtures" / "ledger"
 
@@ -46,6 +47,23 @@ def test_what_was_forgotten_before_stays_forgotten(name: str, tmp_path: Path) ->
     shutil.copytree(FIXTURES / name, root)
     with Ledger(root) as ledger:
         assert ledger.put(entry("a word to forget")).forgotten == 1
+
+
+def test_workstreams_of_an_older_version_are_taken_over(tmp_path: Path) -> None:
+    root = tmp_path / "ledger"
+    shutil.copytree(FIXTURES / "v2", root)
+    with Lines(root) as lines:
+        assert lines.view() == ["what does the cache do", "make it smaller"]
+        assert [(one.session, one.told) for one in lines.reader.workstreams.linked("w1")] == [(S2, 1)]
+        kept = lines.reader.workstreams.run("run-1")
+        assert kept is not None
+        assert (kept.state, kept.session, kept.exit_code) == ("finished", S2, 0)
+        told = lines.reader.workstreams.delivery("run-1")
+        assert told is not None
+        assert (told.through, told.shown) == (1, 1)
+        assert [row.summary for row in lines.reader.workstreams.handoffs("default", "proj")] == ["go on"]
+        lines.put(entry("go on", session=S2))
+        assert lines.sequences_of() == [1, 2, 3]
 
 
 def test_a_later_version_is_refused_untouched(tmp_path: Path) -> None:
@@ -93,9 +111,11 @@ def test_a_damaged_database_is_named(tmp_path: Path) -> None:
 def make_fixture(root: Path) -> None:
     """What the ledgers below `fixtures/ledger` hold; run once, when a version is released."""
     from memd.harness.model import Session
+    from memd.ledger.store.workstreams import Delivery
     from support_ledger import batch, loss
+    from support_workstreams import handoff, run
 
-    with Ledger(root) as ledger:
+    with Lines(root) as ledger:
         ledger.put(
             entry("what does the cache do", at=0, record="r1"),
             entry("it keeps parsed files", at=100, role="assistant", record="r2"),
@@ -119,3 +139,19 @@ def make_fixture(root: Path) -> None:
             losses=[loss("reasoning")],
         )
         ledger.forget(Selection(session="gone"))
+        ledger.workstream()
+        ledger.link(S2, told=1)
+        ledger.work(lambda work: work.put_run(run(session=S2, state="finished", exit_code=0)))
+        told = Delivery(
+            run="run-1",
+            harness="claude",
+            session=S2,
+            after=0,
+            through=1,
+            shown=1,
+            omitted=0,
+            first=1,
+            at_ms=1,
+        )
+        ledger.work(lambda work: work.put_delivery(told))
+        ledger.work(lambda work: work.put_handoff(handoff(summary="go on", questions=("why?",))))

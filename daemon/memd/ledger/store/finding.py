@@ -1,18 +1,20 @@
 """Searching the index: the newest hits of the words within a scope, ranked.
 
 The scope is part of the index (`events.scope`), so narrowing a search to a harness, a directory, a kind or a
-role makes it faster. Only `since` and `session` look at rows. Three statements, each bounded: the newest
-`NEWEST` hits with their relevance, the facts of the best of these, and texts with snippets of those shown.
+role makes it faster. Only `since`, `session` and `workstream` look at rows. Three statements, each bounded:
+the newest `NEWEST` hits with their relevance, the facts of the best of these, and texts with snippets of
+those shown.
 """
 
 from __future__ import annotations
 
 import datetime
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
 import apsw
+from msgspec.structs import replace
 
 from memd.errors import UsageError
 from memd.ledger import search
@@ -20,6 +22,7 @@ from memd.ledger.store import database, scope
 from memd.ledger.store.interface import MAX_LIMIT, Filter, Hit
 from memd.ledger.store.reading import Reading, below
 from memd.ledger.store.scope import spelled
+from memd.ledger.store.workstream_reading import WorkstreamReading
 
 MAX_PLACES: Final = 500
 """Directories below the one that a search names; with more, only the newest of them count."""
@@ -32,6 +35,7 @@ class Finder:
     def __init__(self, connection: apsw.Connection) -> None:
         self._connection = connection
         self._reading = Reading(connection)
+        self._workstreams = WorkstreamReading(connection)
         self._tokenizer = connection.fts5_tokenizer("unicode61", ["remove_diacritics", "2"])
 
     # ------------------------------------------------------------------------- matching
@@ -66,6 +70,12 @@ class Finder:
             if word
         ]
         conditions = [f"scope : ({' AND '.join(wanted)})"] if wanted else []
+        if where.workstream:
+            began = self._workstreams.checkouts(where.workstream)
+            if began is not None and len(began) <= MAX_PLACES:
+                if not began:
+                    return None
+                conditions.append(_in_places(began))
         if where.cwd:
             condition, paths = below(search.clean(where.cwd))
             found = self._connection.execute(
@@ -73,8 +83,7 @@ class Finder:
             ).fetchall()
             if not found:
                 return None
-            places = " OR ".join(f'"c{n}"' for (n,) in found)
-            conditions.append(f"scope : ({places})")
+            conditions.append(_in_places(n for (n,) in found))
         return conditions
 
     # ------------------------------------------------------------------------ searching
@@ -94,7 +103,11 @@ class Finder:
             expression = self.match(query, where)
             if not expression or limit < 1:
                 return []
-            return self._best(expression, where, min(limit, MAX_LIMIT), marks, go_on)
+            found = self._best(expression, where, min(limit, MAX_LIMIT), marks, go_on)
+            if where.workstream:
+                sequences = self._workstreams.sequences(where.workstream, [hit.event_id for hit in found])
+                found = [replace(hit, sequence=sequences[hit.event_id]) for hit in found]
+            return found
 
     def _best(
         self,
@@ -135,6 +148,12 @@ class Finder:
                 " where event = event_text.rowid and native = ?)"
             )
             bindings.append(search.clean(where.session))
+        if where.workstream:
+            joins += (
+                " and exists(select 1 from workstream_events e join workstreams w on w.n = workstream"
+                " where event = event_text.rowid and w.id = ?)"
+            )
+            bindings.append(search.clean(where.workstream))
         rows = database.fetch(
             self._connection,
             "select rowid, bm25(event_text, 0.0, 1.0) from event_text where event_text match ?"
@@ -216,6 +235,11 @@ def _within_reach(candidates: Sequence[tuple[int, float]], limit: int) -> list[i
         return [n for n, _relevance in candidates]
     bound = candidates[limit - 1][1] / (1.0 + search.RECENCY_WEIGHT)
     return [n for n, relevance in candidates[: limit * 3] if relevance <= bound]
+
+
+def _in_places(checkouts: Iterable[object]) -> str:
+    places = " OR ".join(f'"c{n}"' for n in checkouts)
+    return f"scope : ({places})"
 
 
 def _text(moment: float) -> str:

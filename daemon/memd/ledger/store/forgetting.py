@@ -1,6 +1,7 @@
 """Taking events out of the ledger for good, in steps that a kill may fall between.
 
-    written   `begin`: the rules, and what is to go, in one transaction. From here on it does go
+    written   `begin`: the rules, and what is to go, in one transaction. From here on it does go; handoffs are
+              gone with it, views of workstreams lose what goes
     rows      events by the slice: hash noted, index entry, places and row deleted, in one transaction each
     sessions  what is left without events goes; the titles of the others are made anew
     segments  one after the other: written anew without the lines, sealed, noted
@@ -28,7 +29,7 @@ import msgspec
 from memd.errors import DiskError, TryAgain
 from memd.ledger import forget, search
 from memd.ledger.segments import Codec, Segments
-from memd.ledger.store import database, derived, rows
+from memd.ledger.store import database, derived, notes, rows
 from memd.ledger.store.finding import Finder
 from memd.ledger.store.forgotten import Forgotten
 from memd.ledger.store.interface import Damaged, Filter, Forgetting, Selection
@@ -91,6 +92,8 @@ class Forgetter:
                     f" left join checkouts c on c.n = s.checkout where {condition}",
                     bindings,
                 )
+            for note in notes.selected(connection, chosen, self._expression(chosen)):
+                connection.execute("delete from handoffs where n = ?", (note,))
             connection.execute(
                 "insert or ignore into forget_segments select distinct segment from session_events"
                 " where event in (select event from forget_events) union"
@@ -115,6 +118,10 @@ class Forgetter:
             bindings.extend(paths)
         return " and ".join(conditions), bindings
 
+    def _expression(self, chosen: Selection) -> str:
+        """The query as the index takes it; one that finds nothing where it holds no word."""
+        return self._finder.match(chosen.matching, Filter()) or '""'
+
     def _select(self, chosen: Selection) -> Forgetting:
         """Fill the temporary table `chosen`, which is in memory."""
         connection = self._connection
@@ -127,9 +134,8 @@ class Forgetter:
             f" where {condition}"
         )
         if chosen.matching:
-            expression = self._finder.match(chosen.matching, Filter())
             sql += " and event in (select rowid from event_text where event_text match ?)"
-            bindings.append(expression or '""')
+            bindings.append(self._expression(chosen))
         if chosen.before:
             moment = search.instant(chosen.before)
             sql += " and (select memd_instant(occurred_at) from events where n = event) < ?"
@@ -158,6 +164,7 @@ class Forgetter:
             segments=segments,
             sessions=[(harness, native) for harness, native in named[:MAX_NAMED]],
             elsewhere=elsewhere,
+            handoffs=len(notes.selected(connection, chosen, self._expression(chosen))),
         )
 
     # ---------------------------------------------------------------------------- doing

@@ -7,13 +7,18 @@ thread at a time; a reader too, but for `interrupt`, which any thread may call.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Protocol
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 import msgspec
 
 from memd.errors import MemdError
 from memd.harness.model import Kind, Loss, Session, Turn
+
+if TYPE_CHECKING:
+    from memd.ledger.store.workstreams import Looking, Work
+
+T = TypeVar("T")
 
 MAX_TEXT_BYTES = 64 * 1024
 """Text of one event, in row, index and segment alike."""
@@ -80,6 +85,7 @@ class Batch(msgspec.Struct, frozen=True, kw_only=True):
     turns       stretches of sessions that change between the main line and beside it, after the entries
     sessions    what was learnt of sessions; already scrubbed
     is_restart  the source is read from its beginning again: its counted losses start over
+    run         what memd itself says of this run: it joins the run's workstream
     """
 
     harness: str
@@ -90,6 +96,7 @@ class Batch(msgspec.Struct, frozen=True, kw_only=True):
     turns: Sequence[Turn] = ()
     sessions: Sequence[Session] = ()
     is_restart: bool = False
+    run: str = ""
 
 
 class Appended(msgspec.Struct, frozen=True, kw_only=True):
@@ -114,8 +121,9 @@ class Appended(msgspec.Struct, frozen=True, kw_only=True):
 class Filter(msgspec.Struct, frozen=True, kw_only=True):
     """What a listing or a search is narrowed to; the defaults narrow nothing.
 
-    cwd    sessions that began in this directory or below it
-    since  RFC 3339; events that say they are older, or say nothing, are left out
+    cwd         sessions that began in this directory or below it
+    since       RFC 3339; events that say they are older, or say nothing, are left out
+    workstream  the id of one; hits then have its sequences
     """
 
     harness: str = ""
@@ -124,6 +132,7 @@ class Filter(msgspec.Struct, frozen=True, kw_only=True):
     role: str = ""
     kind: str = ""
     since: str = ""
+    workstream: str = ""
 
 
 class SessionRow(msgspec.Struct, frozen=True, kw_only=True):
@@ -225,6 +234,7 @@ class Forgetting(msgspec.Struct, frozen=True, kw_only=True):
 
     sessions  `(harness, session)` that lose something, at most 1,000 named
     elsewhere how many of the events also stand in sessions that the selection does not name (copies, forks)
+    handoffs  notes from one session to the next that go with them
     """
 
     events: int
@@ -232,6 +242,7 @@ class Forgetting(msgspec.Struct, frozen=True, kw_only=True):
     segments: int
     sessions: Sequence[tuple[str, str]] = ()
     elsewhere: int = 0
+    handoffs: int = 0
 
 
 class Problem(msgspec.Struct, frozen=True):
@@ -288,6 +299,10 @@ class Reader(Protocol):
 
     def has_forgotten(self, event_id: str) -> bool: ...
 
+    @property
+    def workstreams(self) -> Looking:
+        """What there is to know of workstreams."""
+
     def check(self) -> Report:
         """Derive rows and index from the segments again and compare; reads everything, changes nothing."""
 
@@ -303,11 +318,15 @@ class Writer(Protocol):
     def append(self, batch: Batch) -> Appended:
         """Put a batch in: segment first, then rows, index, losses and cursor in one transaction.
 
-        raises  DiskError; nothing of the batch is in then, and the same batch may come again
+        raises  DiskError; nothing of the batch is in then, and the same batch may come again. RunGone for a
+                batch of a run that is not active
         """
 
     def append_all(self, batches: Sequence[Batch]) -> list[Appended]:
         """Put several in, in this order, all or none: one flush and one transaction for all of them."""
+
+    def work(self, do: Callable[[Work], T]) -> T:
+        """What `do` gives, run in one transaction; whatever it raises, nothing of what it did is in then."""
 
     def cursor(self, source: bytes) -> bytes: ...
 

@@ -13,15 +13,21 @@ anything is written, its log included.
     segments           the files; `session_events.segment` says in which one a line stands, and
                        `session_lines` where facts of a session do
     forget_*           what must never come back, and what is still to be taken away
+    workstreams        names, each in its place; `workstream_sessions` are linked to them
+    workstream_events  their views: sequences are dense but for what was forgotten
+    runs, deliveries   launches with their leases, and what each told its session
+    handoffs           notes from one session to the next
 
 The index is told to merge its pieces late and many at once: during a back-fill every merge costs, and `tidy`
 does it when nothing comes.
+
+Two partial unique indexes make a lease and an open handoff exclusive, whoever writes.
 
 `events.n` has two lanes. What is old when it comes (a back-fill) counts up from 1, what is fresh from `LIVE`:
 so a higher number is a newer event nearly always, which is what a search for the newest hits goes by.
 `events.scope` holds the tokens that a filtered search is served by: `h` + harness, `k` + kind, `r` + role
 (both shortened, see `memd.ledger.store.scope`), `c` + checkout for every directory whose sessions have the
-event. A workstream will add `w` + its number.
+event. A workstream needs none: its sessions began in a few directories.
 """
 
 from __future__ import annotations
@@ -154,7 +160,114 @@ create table forget_sessions(
 ) strict;
 """
 
-MIGRATIONS: tuple[str, ...] = (SCHEMA_1,)
+SCHEMA_2 = """
+create table workstreams(
+    n integer primary key,
+    id text not null unique,
+    workspace text not null,
+    project text not null,
+    repository text not null,
+    worktree text not null,
+    name text not null,
+    cwd blob not null,
+    created_ms integer not null,
+    selected_ms integer not null,
+    updated_ms integer not null,
+    last_sequence integer not null default 0,
+    unique(workspace, project, repository, worktree, name)
+) strict;
+
+create table workstream_sessions(
+    workstream integer not null references workstreams(n) on delete cascade,
+    harness text not null,
+    native text not null,
+    flavor text not null,
+    is_current integer not null,
+    told integer not null,
+    linked_ms integer not null,
+    primary key(workstream, harness, native)
+) strict, without rowid;
+create index workstream_sessions_native on workstream_sessions(harness, native);
+create unique index workstream_sessions_current on workstream_sessions(workstream, harness)
+    where is_current = 1;
+
+create table workstream_events(
+    workstream integer not null references workstreams(n) on delete cascade,
+    sequence integer not null,
+    event integer not null references events(n) on delete cascade,
+    primary key(workstream, sequence)
+) strict, without rowid;
+create unique index workstream_events_event on workstream_events(event, workstream);
+
+create table runs(
+    n integer primary key,
+    id text not null unique,
+    workstream integer not null references workstreams(n) on delete cascade,
+    harness text not null,
+    flavor text not null,
+    state text not null check(state in ('active', 'finished', 'cancelled', 'expired')),
+    phase text not null check(phase in ('prepared', 'planned', 'running', 'exited')),
+    cwd blob not null,
+    launcher_pid integer not null,
+    launcher_start text not null,
+    agent_pid integer,
+    agent_start text not null,
+    boot text not null,
+    expires_ms integer not null,
+    began_ms integer not null,
+    ended_ms integer not null,
+    expected text not null,
+    native text not null,
+    made_link integer not null,
+    is_confirmed integer not null,
+    is_passing integer not null,
+    sync_after integer not null,
+    sync_through integer not null,
+    is_told integer not null,
+    exit_code integer
+) strict;
+create unique index runs_active on runs(workstream) where state = 'active';
+create index runs_workstream on runs(workstream);
+
+create table deliveries(
+    run integer primary key references runs(n) on delete cascade,
+    harness text not null,
+    native text not null,
+    after integer not null,
+    through integer not null,
+    shown integer not null,
+    omitted integer not null,
+    first integer not null,
+    at_ms integer not null
+) strict;
+
+create table handoffs(
+    n integer primary key,
+    id text not null unique,
+    workspace text not null,
+    project text not null,
+    cwd blob not null,
+    workstream text not null,
+    harness text not null,
+    from_harness text not null,
+    from_session text not null,
+    from_run text not null,
+    is_automatic integer not null,
+    summary text not null,
+    lists text not null,
+    state text not null check(state in ('open', 'accepted', 'cancelled', 'expired', 'replaced')),
+    created_ms integer not null,
+    expires_ms integer not null,
+    ended_ms integer not null,
+    taken_harness text not null,
+    taken_session text not null,
+    taken_run text not null
+) strict;
+create unique index handoffs_open on handoffs(workspace, project) where state = 'open';
+create index handoffs_scope on handoffs(workspace, project);
+"""
+
+MIGRATIONS: tuple[str, ...] = (SCHEMA_1, SCHEMA_2)
 """Step N brings version N to N + 1. Once released, a step never changes."""
 
 VERSION = len(MIGRATIONS)

@@ -23,7 +23,7 @@ from __future__ import annotations
 import contextlib
 import os
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final
 
 import apsw
@@ -49,9 +49,14 @@ from memd.ledger.store.interface import (
     SessionRow,
     Stats,
     StoredEvent,
+    T,
 )
 from memd.ledger.store.reading import Reading
 from memd.ledger.store.repairing import Repairer
+from memd.ledger.store.view import View
+from memd.ledger.store.workstream_reading import WorkstreamReading
+from memd.ledger.store.workstream_writing import Working, present
+from memd.ledger.store.workstreams import Moment, Work
 from memd.ledger.store.writing import Memory, Plan, Planner
 
 REST_S: Final = 600.0
@@ -80,11 +85,12 @@ class _Growing(msgspec.Struct):
 class SqliteWriter:
     """The one writer. Belongs to the thread that uses it; `checkpoint` may be called from another one."""
 
-    def __init__(self, root: bytes, *, vfs: str | None = None) -> None:
+    def __init__(self, root: bytes, *, vfs: str | None = None, clock: Callable[[], Moment] = present) -> None:
         """Open the ledger in `root`, make it if it is not there, finish what a crash left.
 
         raises  TooNew, DiskError, Damaged
         """
+        self._clock = clock
         self._path = os.path.join(root, database.FILE)
         self._vfs = vfs
         self._connection = database.open_writer(self._path, vfs)
@@ -109,6 +115,7 @@ class SqliteWriter:
             self._forgotten = Forgotten(self._connection)
             self._memory = Memory(self._connection)
             self._planner = Planner(self._connection, self._memory, self._forgotten)
+            self._view = View(self._connection)
             self._forgetter = Forgetter(self._connection, self._segments, self._codec, self._forgotten)
             self._number = self._connection.execute("select coalesce(max(n), 0) from segments").get
         self._take_up()
@@ -145,6 +152,7 @@ class SqliteWriter:
                 # what the files have beyond their marks is unknown: the next batch begins a new segment
                 self._retired += [held.number for held in opened.values()]
                 self._memory.reset()
+                self._view.reset()
         self._retired.clear()
         for held in opened.values():
             held.is_new = False
@@ -173,6 +181,7 @@ class SqliteWriter:
                     rows.put_segment(self._connection, held.number, batch.harness)
                 number = opened[batch.harness].number
             rows.put(self._connection, batch, plan, number, waiting)
+            self._view.take(batch, plan)
             for facts in plan.touched.values():
                 self._memory.remember(batch.harness, facts)
             plans.append(plan)
@@ -243,6 +252,12 @@ class SqliteWriter:
                 for number in self._retired:
                     rows.close_segment(self._connection, number)
             self._retired.clear()
+
+    # ---------------------------------------------------------------------- workstreams
+
+    def work(self, do: Callable[[Work], T]) -> T:
+        with database.saying("write", self._path), self._view.kept(), database.transaction(self._connection):
+            return do(Working(self._connection, self._view, self._clock))
 
     # ---------------------------------------------------------------------- the sources
 
@@ -359,6 +374,7 @@ class SqliteWriter:
         repairer = Repairer(self._connection, self._segments, self._codec, self._forgotten, self._memory)
         with database.saying("repair", self._path):
             repairer.run(self._number + 1)
+            self._view.join_all()
             self._number = max(
                 self._number, self._connection.execute("select coalesce(max(n), 0) from segments").get
             )
@@ -396,6 +412,7 @@ class SqliteReader:
         self._connection = database.open_reader(self._path, vfs)
         self._reading = Reading(self._connection)
         self._finder = Finder(self._connection)
+        self.workstreams = WorkstreamReading(self._connection)
         self._is_called_off = False
 
     def close(self) -> None:

@@ -1,0 +1,361 @@
+"""The statements that ask about workstreams, their sessions, runs, views and handoffs: `Looking`."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Sequence
+from typing import Any, Final
+
+import apsw
+import msgspec
+
+from memd.ledger.store import database
+from memd.ledger.store.interface import StoredEvent
+from memd.ledger.store.reading import Reading, unpack
+from memd.ledger.store.schema import BY_ID
+from memd.ledger.store.scope import key, probe, spelled
+from memd.ledger.store.workstreams import (
+    ESTABLISHING,
+    UNRESOLVED,
+    Delivery,
+    Handoff,
+    Linked,
+    Place,
+    Process,
+    Run,
+    Untold,
+    Workstream,
+)
+
+_WORKSTREAM = (
+    "select id, workspace, project, repository, worktree, name, cwd, created_ms, selected_ms, updated_ms,"
+    " last_sequence from workstreams"
+)
+
+_RUN = (
+    "select r.id, w.id, r.harness, r.flavor, state, phase, r.cwd, launcher_pid, launcher_start, agent_pid,"
+    " agent_start, boot, expires_ms, began_ms, ended_ms, expected, native, made_link, is_confirmed,"
+    " is_passing, sync_after, sync_through, is_told,"
+    " exit_code from runs r join workstreams w on w.n = r.workstream"
+)
+
+_HANDOFF = (
+    "select id, workspace, project, cwd, workstream, harness, from_harness, from_session, from_run,"
+    " is_automatic, summary, lists, state, created_ms, expires_ms, ended_ms, taken_harness, taken_session,"
+    " taken_run from handoffs"
+)
+
+# An event of a view is shown while it stands in the main line of a linked session (or of what that one was
+# forked from); one that joined by itself, or whose session is linked no more, while it stands in any.
+SHOWN: Final = (
+    "iif(exists(select 1 from session_events e where e.event = w.event and e.session in {parts}),"
+    " exists(select 1 from session_events e where e.event = w.event and e.is_side = 0"
+    "  and e.session in {parts}),"
+    " exists(select 1 from session_events e where e.event = w.event and e.is_side = 0))"
+)
+
+_PLACE: Final = (
+    "select harness, native, at from session_events e join sessions s on s.n = e.session where e.event = ?"
+    " order by e.session in {parts} desc, e.is_side, s.is_side, s.n limit 1"
+)
+
+Lists = tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]
+_lists: Final = msgspec.json.Decoder(Lists)
+
+
+class WorkstreamReading:
+    def __init__(self, connection: apsw.Connection) -> None:
+        self._connection = connection
+        self._reading = Reading(connection)
+
+    # ----------------------------------------------------------------------------- workstreams
+
+    def workstreams(self, place: Place) -> list[Workstream]:
+        rows = self._connection.execute(
+            _WORKSTREAM + " where workspace = ? and project = ? and repository = ? and worktree = ?"
+            " order by selected_ms desc, n desc",
+            (place.workspace, place.project, place.repository, place.worktree),
+        )
+        return [_workstream(row) for row in rows]
+
+    def workstream(self, workstream: str) -> Workstream | None:
+        row = self._connection.execute(_WORKSTREAM + " where id = ?", (workstream,)).fetchone()
+        return None if row is None else _workstream(row)
+
+    def linked(self, workstream: str) -> list[Linked]:
+        rows = self._connection.execute(
+            "select k.harness, native, is_current, told, linked_ms, flavor from workstream_sessions k"
+            " join workstreams w on w.n = workstream where id = ? order by linked_ms desc, native",
+            (workstream,),
+        )
+        return [
+            Linked(
+                harness=harness,
+                session=native,
+                is_current=bool(current),
+                told=told,
+                linked_ms=linked_ms,
+                flavor=flavor,
+            )
+            for harness, native, current, told, linked_ms, flavor in rows
+        ]
+
+    def workstreams_of(self, harness: str, session: str) -> list[str]:
+        rows = self._connection.execute(
+            "select id from workstream_sessions k join workstreams w on w.n = workstream"
+            " where k.harness = ? and native = ? order by w.n",
+            (harness, session),
+        )
+        return [workstream for (workstream,) in rows]
+
+    def is_established(self, workstream: str) -> bool:
+        number = self._number(workstream)
+        kinds = ", ".join(f"'{kind}'" for kind in ESTABLISHING)
+        return bool(
+            self._connection.execute(
+                "select exists(select 1 from workstream_sessions where workstream = ?1)"
+                " or exists(select 1 from workstream_events w join events on events.n = w.event"
+                f" where w.workstream = ?1 and kind in ({kinds}))",
+                (number,),
+            ).get
+        )
+
+    def _number(self, workstream: str) -> int:
+        """The row of a workstream; 0 for one that there is not."""
+        return self._connection.execute("select n from workstreams where id = ?", (workstream,)).get or 0
+
+    # ------------------------------------------------------------------------------------ runs
+
+    def run(self, run: str) -> Run | None:
+        row = self._connection.execute(_RUN + " where r.id = ?", (run,)).fetchone()
+        return None if row is None else _run(row)
+
+    def active(self, workstream: str) -> Run | None:
+        row = self._connection.execute(
+            _RUN + " where w.id = ? and state = 'active'", (workstream,)
+        ).fetchone()
+        return None if row is None else _run(row)
+
+    def active_runs(self) -> list[Run]:
+        return [_run(row) for row in self._connection.execute(_RUN + " where state = 'active' order by r.n")]
+
+    def delivery(self, run: str) -> Delivery | None:
+        row = self._connection.execute(
+            "select d.harness, d.native, after, through, shown, omitted, first, at_ms from deliveries d"
+            " join runs r on r.n = run where r.id = ?",
+            (run,),
+        ).fetchone()
+        if row is None:
+            return None
+        return Delivery(
+            run=run,
+            harness=row[0],
+            session=row[1],
+            after=row[2],
+            through=row[3],
+            shown=row[4],
+            omitted=row[5],
+            first=row[6],
+            at_ms=row[7],
+        )
+
+    # -------------------------------------------------------------------------------- handoffs
+
+    def handoff(self, handoff: str) -> Handoff | None:
+        row = self._connection.execute(_HANDOFF + " where id = ?", (handoff,)).fetchone()
+        return None if row is None else _handoff(row)
+
+    def handoffs(self, workspace: str, project: str, limit: int = 20) -> list[Handoff]:
+        rows = self._connection.execute(
+            _HANDOFF + " where workspace = ? and project = ? order by state <> 'open', n desc limit ?",
+            (workspace, project, limit),
+        )
+        return [_handoff(row) for row in rows]
+
+    # ----------------------------------------------------------------------------------- views
+
+    def untold(
+        self,
+        workstream: str,
+        harness: str,
+        session: str,
+        *,
+        after: int,
+        through: int,
+        limit: int,
+        max_characters: int,
+    ) -> Untold:
+        with self._one_state():
+            parts = self._parts(workstream)
+            condition, bindings = self._foreign(harness, session)
+            rows = list(
+                database.fetch(
+                    self._connection,
+                    f"select sequence, event from workstream_events w where workstream = ? and sequence > ?"
+                    f" and sequence <= ? and {condition} and {SHOWN.format(parts=parts)}"
+                    " order by sequence desc",
+                    (self._number(workstream), after, through, *bindings),
+                )
+            )
+            newest = rows[:limit]
+            newest.reverse()
+            return Untold(
+                count=len(rows),
+                events=[self._event(sequence, event, parts, max_characters) for sequence, event in newest],
+            )
+
+    def tail(
+        self, workstream: str, *, limit: int = 20, before: int = 0, max_characters: int = 0
+    ) -> list[StoredEvent]:
+        with self._one_state():
+            parts = self._parts(workstream)
+            rows = list(
+                database.fetch(
+                    self._connection,
+                    "select sequence, event from workstream_events w where workstream = ?1"
+                    f" and (?2 = 0 or sequence < ?2) and {SHOWN.format(parts=parts)}"
+                    " order by sequence desc limit ?3",
+                    (self._number(workstream), before, limit),
+                )
+            )
+            return [self._event(sequence, event, parts, max_characters) for sequence, event in rows]
+
+    def checkouts(self, workstream: str) -> list[int] | None:
+        """The directories that the events of a view are indexed under; None: not known of all of them."""
+        found = {
+            checkout
+            for (checkout,) in database.fetch(
+                self._connection,
+                f"select distinct checkout from sessions where n in {self._parts(workstream)} union"
+                " select distinct checkout from runs r join sessions s on s.harness = r.harness"
+                " and s.native = ? || r.id where workstream = ?",
+                (UNRESOLVED, self._number(workstream)),
+            )
+        }
+        return None if None in found else sorted(found)
+
+    def sequences(self, workstream: str, events: Sequence[str]) -> dict[str, int]:
+        """The sequences that events have in a view, by their ids."""
+        number = self._number(workstream)
+        return {
+            spelled(stored): sequence
+            for stored, sequence in self._connection.executemany(
+                "select id, sequence from events join workstream_events on event = events.n"
+                f" where {BY_ID} and workstream = ?",
+                ((*probe(key(event)), number) for event in events),
+            )
+        }
+
+    def _one_state(self) -> contextlib.AbstractContextManager[None]:
+        """All statements inside see one state; a transaction does already."""
+        connection = self._connection
+        return contextlib.nullcontext() if connection.in_transaction else database.snapshot(connection)
+
+    def _parts(self, workstream: str) -> str:
+        """The sessions whose main lines make the view, as a list for SQL: numbers only."""
+        numbers = {
+            number
+            for linked in self.linked(workstream)
+            for number, _name, _until in self._reading.parts(linked.harness, linked.session)
+        }
+        return f"({', '.join(str(number) for number in sorted(numbers))})"
+
+    def _foreign(self, harness: str, session: str) -> tuple[str, list[int]]:
+        """The condition that an event does not stand in that session, nor in what it shares with others."""
+        mine = (
+            [(number, until) for number, _name, until in self._reading.parts(harness, session)]
+            if session
+            else []
+        )
+        if not mine:
+            return "1", []
+        places = " or ".join("(e.session = ? and (? = 0 or e.at < ?))" for _ in mine)
+        bindings = [value for number, until in mine for value in (number, until, until)]
+        return f"not exists(select 1 from session_events e where e.event = w.event and ({places}))", bindings
+
+    def _event(self, sequence: int, event: int, parts: str, max_characters: int) -> StoredEvent:
+        row: Sequence[Any] = self._connection.execute(
+            "select id, kind, role, iif(?1 > 0, substr(content, 1, ?1), content), occurred_at, metadata"
+            " from events where n = ?2",
+            (max_characters, event),
+        ).get
+        harness, session, at = self._connection.execute(_PLACE.format(parts=parts), (event,)).get
+        return StoredEvent(
+            sequence=sequence,
+            event_id=spelled(row[0]),
+            harness=harness,
+            session=session,
+            kind=row[1],
+            role=row[2],
+            content=row[3],
+            occurred_at=row[4],
+            metadata=unpack(row[5]),
+            at=at,
+        )
+
+
+def _workstream(row: Sequence[Any]) -> Workstream:
+    return Workstream(
+        id=row[0],
+        place=Place(workspace=row[1], project=row[2], repository=row[3], worktree=row[4]),
+        name=row[5],
+        cwd=row[6],
+        created_ms=row[7],
+        selected_ms=row[8],
+        updated_ms=row[9],
+        last_sequence=row[10],
+    )
+
+
+def _run(row: Sequence[Any]) -> Run:
+    return Run(
+        id=row[0],
+        workstream=row[1],
+        harness=row[2],
+        flavor=row[3],
+        state=row[4],
+        phase=row[5],
+        cwd=row[6],
+        launcher=Process(row[7], row[8]),
+        agent=None if row[9] is None else Process(row[9], row[10]),
+        boot=row[11],
+        expires_ms=row[12],
+        began_ms=row[13],
+        ended_ms=row[14],
+        expected=row[15],
+        session=row[16],
+        made_link=bool(row[17]),
+        is_confirmed=bool(row[18]),
+        is_passing=bool(row[19]),
+        sync_after=row[20],
+        sync_through=row[21],
+        is_told=bool(row[22]),
+        exit_code=row[23],
+    )
+
+
+def _handoff(row: Sequence[Any]) -> Handoff:
+    questions, steps, files = _lists.decode(row[11])
+    return Handoff(
+        id=row[0],
+        workspace=row[1],
+        project=row[2],
+        cwd=row[3],
+        workstream=row[4],
+        harness=row[5],
+        from_harness=row[6],
+        from_session=row[7],
+        from_run=row[8],
+        is_automatic=bool(row[9]),
+        summary=row[10],
+        questions=questions,
+        steps=steps,
+        files=files,
+        state=row[12],
+        created_ms=row[13],
+        expires_ms=row[14],
+        ended_ms=row[15],
+        taken_harness=row[16],
+        taken_session=row[17],
+        taken_run=row[18],
+    )
