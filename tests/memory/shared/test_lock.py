@@ -20,6 +20,7 @@ from memd.errors import DiskError
 from memd.memory.shared.clock import Clock
 from memd.memory.shared.lock import Busy, StoreLock
 from memd.memory.shared.lock_rules import Seen, age_ms, may_reclaim, pid_of, since_ms
+from memd.memory.shared.mounts import kind_of
 from support_topics import NOW_MS, FakeClock, Home, put, read
 
 DEAD = 2_000_000_000  # above every system's highest process id
@@ -170,6 +171,29 @@ def test_the_smaller_of_two_ages_counts_and_the_future_counts_for_nothing() -> N
         9,
         None,
     )
+
+
+def test_on_a_network_file_system_a_dead_number_may_live_elsewhere(bench: Bench) -> None:
+    lock = StoreLock(
+        bench.state, bench.clock, alive=lambda pid: False, foreign=lambda path: path == bench.path
+    )
+    bench.put(b"77\t%d\tabc" % (NOW_MS - 30_000), 30_000)
+    with pytest.raises(Busy):
+        bench.take(lock=lock)
+    bench.put(b"77\t%d\tabc" % (bench.clock.wall - 61_000), 61_000)
+    bench.take(lock=lock)
+
+
+def test_the_kind_of_a_file_system_is_read_from_the_nearest_mount() -> None:
+    table = (
+        b"22 1 8:1 / / rw,relatime shared:1 - ext4 /dev/root rw\n"
+        b"40 22 0:44 / /home rw - nfs4 server:/home rw\n"
+        b"41 40 0:45 / /home/a\\040b rw shared:9 - ext4 /dev/x rw\nnonsense\n"
+    )
+    assert kind_of(table, b"/home/x/.agents/memory") == b"nfs4"
+    assert kind_of(table, b"/home/a b/.agents") == b"ext4"
+    assert kind_of(table, b"/homework") == b"ext4"
+    assert kind_of(b"", b"/x") == b""
 
 
 def test_a_lock_of_another_user_is_alive(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -33,6 +33,7 @@ from memd.disk import Folder, Lock
 from memd.errors import DiskError, TryAgain
 from memd.memory.shared.clock import Clock
 from memd.memory.shared.lock_rules import Holder, Seen, is_reused, may_reclaim, payload, pid_of, since_ms
+from memd.memory.shared.mounts import is_foreign
 
 LOCK = b".lock"
 MAX_PAYLOAD_BYTES = 4096
@@ -54,6 +55,7 @@ class StoreLock:
     """Takes the locks of stores. One object lives as long as its process, since it watches locks and clocks.
 
     alive, started  what is known of processes, see `memd.processes`
+    foreign         whether other machines see a folder, see `mounts`
     """
 
     def __init__(
@@ -63,11 +65,13 @@ class StoreLock:
         *,
         alive: Callable[[int], bool] = processes.is_alive,
         started: Callable[[int], int | None] = processes.started_at_ms,
+        foreign: Callable[[bytes], bool] = is_foreign,
     ) -> None:
         self._state = state
         self._clock = clock
         self._alive = alive
         self._started = started
+        self._foreign = foreign
         self._offset_ms = clock.now_ms() - clock.steady_ms()
         self._watched: dict[bytes, tuple[Seen, int]] = {}  # by store: what is in the way, since when
         self._abandoned: set[bytes] = set()  # payloads of ours that could not be removed
@@ -132,7 +136,7 @@ class StoreLock:
                 if self._publish(store, ready):
                     return token
                 seen = self._look(store)
-                if seen is not None and self._is_dead(seen) and self._reclaim(store, ready, seen):
+                if seen is not None and self._is_dead(seen, store) and self._reclaim(store, ready, seen):
                     return token
                 if self._clock.steady_ms() >= deadline:
                     return None
@@ -170,10 +174,13 @@ class StoreLock:
             return seen
         return Seen(payload=content, ino=seen.ino, mtime_ms=seen.mtime_ms, watched_ms=now - since)
 
-    def _is_dead(self, seen: Seen) -> bool:
+    def _is_dead(self, seen: Seen, store: Folder) -> bool:
         if seen.payload in self._abandoned:
             return True
-        return may_reclaim(seen, self._clock.now_ms(), self._holder(seen.payload))
+        holder = self._holder(seen.payload)
+        if holder == "dead" and self._foreign(store.path):
+            holder = "unnamed"  # it may live on another machine: as long as for a lock that names nobody
+        return may_reclaim(seen, self._clock.now_ms(), holder)
 
     def _holder(self, content: bytes) -> Holder:
         pid = pid_of(content)
