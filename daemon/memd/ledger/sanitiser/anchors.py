@@ -45,6 +45,7 @@ def anchored(
     made_up: str,
     *,
     gate: str,
+    more: str = "",
     literals: tuple[str, ...] = (),
     family: Family = "lower",
     accept: Callable[[str, re.Match[str]], bool] | None = None,
@@ -52,21 +53,25 @@ def anchored(
     """A row for a value that stands in a known place.
 
     words      lower case; `pattern` is tried where one of them stands
-    pattern    matched without regard to case; its group `s` is what is replaced. Repetitions before `s` are
-               bounded; `s` may be as long as it is, since no match begins in the value of another
+    pattern    matched without regard to case; its group `s` is what is replaced. Each repetition is bounded:
+               it may be tried again in the middle of what it took and `accept` refused
+    more       what the value goes on with past its bound, once it is accepted: then nothing looks there again
     literals   for the gate, when the words themselves are not what it should look for
     accept     a last look: the whole text and the match
     """
     compiled = re.compile(pattern, re.ASCII | re.IGNORECASE)
+    rest = re.compile(f"(?:{more})*+", re.ASCII)
     needles = tuple(word.encode() for word in words)
 
     def find(text: str) -> Iterator[Span]:
         done = 0
         for at in occurrences(folded(text), needles):
             match = compiled.match(text, at) if at >= done else None
-            if match is not None:
-                done = match.end("s")
-                if accept is None or accept(text, match):
-                    yield match.span("s")
+            if match is None or (accept is not None and not accept(text, match)):
+                continue
+            start, done = match.span("s")
+            if more and (going_on := rest.match(text, done)):
+                done = going_on.end()
+            yield start, done
 
     return Shape(type, find, gate, literals or words, family, made_up)

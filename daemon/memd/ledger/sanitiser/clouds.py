@@ -18,6 +18,11 @@ def _is_no_word(matched: str) -> bool:
     return not is_wordy(matched)
 
 
+def _is_no_division(matched: str) -> bool:
+    """`1//` is a division too."""
+    return not is_wordy(matched[3:])
+
+
 def _is_alibaba_id(matched: str) -> bool:
     return 16 <= len(matched) <= 28
 
@@ -107,7 +112,9 @@ GOOGLE: tuple[Shape, ...] = (
         "google_oauth_secret", r"GOCSPX-[A-Za-z0-9_-]{20,}", ("GOCSPX-",), "GOCSPX-{word:28}", is_bound=False
     ),
     token("google_oauth_token", r"ya29\.[A-Za-z0-9_.-]{20,}", ("ya29.",), "ya29.{word:160}"),
-    token("google_refresh_token", r"1//[A-Za-z0-9_-]{20,}", ("1//",), "1//0{word:60}", accept=_is_no_word),
+    token(
+        "google_refresh_token", r"1//[A-Za-z0-9_-]{20,}", ("1//",), "1//0{word:60}", accept=_is_no_division
+    ),
     token("google_auth_key", r"AQ\.Ab[A-Za-z0-9_-]{20,}", ("AQ.Ab",), "AQ.Ab8RN6{word:44}"),
 )
 

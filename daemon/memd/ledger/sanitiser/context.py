@@ -1,7 +1,6 @@
 """Secrets known by where they stand: headers, URLs, cookies, command lines, password hashes.
 
-Every repetition before the value is bounded, since a pattern may be tried at each of many occurrences of its
-word; the value itself takes all it can.
+Every repetition is bounded, since a pattern may be tried at each of many occurrences of its word.
 """
 
 from __future__ import annotations
@@ -112,19 +111,21 @@ AUTHORIZATION = anchored(
     ("authorization",),
     rf"authorization{QUOTE}?\]?{BLANK}{{0,8}}(?:{ASSIGN}|,){BLANK}{{0,8}}[bfr]?{QUOTE}?"
     rf"(?P<s>(?P<parts>(?:{_PARTED_SCHEMES})[ ]{{1,4}}{_PARTS})"
-    rf"|(?P<scheme>(?:{_SCHEMES})(?:{BLANK}|\+|=){{1,4}})?(?P<value>[^\s\"'`\\<>(),;&]{{8,}}+))",
+    rf"|(?P<scheme>(?:{_SCHEMES})(?:{BLANK}|\+|=){{1,4}})?(?P<value>[^\s\"'`\\<>(),;&]{{8,1024}}+))",
     "Authorization: Token {word:40}",
     literals=("auth",),
     gate=rf"(?i)authorization{QUOTE}?\]?{BLANK}*(?:{ASSIGN}|,){BLANK}*[bfr]?{QUOTE}?[^\s\"'`\\<>(),;]",
+    more=r"[^\s\"'`\\<>(),;&]",
     accept=_is_credential,
 )
 
 BEARER = anchored(
     "bearer_token",
     ("bearer",),
-    rf"bearer(?:{BLANK}|\+|\\{{1,8}}u0020){{1,8}}(?P<s>[A-Za-z0-9._~+/=%-]{{16,}}+)",
+    rf"bearer(?:{BLANK}|\+|\\{{1,8}}u0020){{1,8}}(?P<s>[A-Za-z0-9._~+/=%-]{{16,1024}}+)",
     "curl -H 'X-Forwarded: Bearer {word:48}' https://example.com",
     gate=rf"(?i)bearer(?:{BLANK}|\+|\\+u0020)+[A-Za-z0-9._~+/=%-]{{16}}",
+    more=r"[A-Za-z0-9._~+/=%-]",
     accept=_is_bearer,
 )
 
@@ -150,9 +151,10 @@ COOKIE = anchored(
     "cookie",
     ("cookie",),
     rf"cookie2?{QUOTE}?{BLANK}{{0,8}}(?:{COLON}|,|=){BLANK}{{0,8}}{QUOTE}?"
-    r"(?P<s>[A-Za-z0-9!#$%&*+.^_|~-]{1,128}=[^\s\"'`\\;]++(?:;[ ]?[^\s\"'`\\;]++)*+)",
+    r"(?P<s>[A-Za-z0-9!#$%&*+.^_|~-]{1,128}=[^\s\"'`\\;]{1,512}(?:;[ ]?[^\s\"'`\\;]{1,512}){0,16})",
     "Cookie: theme=dark; session={word:43}; lang=en",
     gate=rf"(?i)cookie2?{QUOTE}?{BLANK}*(?:{COLON}|,|=){BLANK}*{QUOTE}?[A-Za-z0-9!#$%&*+.^_|~-]+=[^\s\"'`\\;]",
+    more=r"[^\s\"'`\\;]|;[ ]?",
     accept=_is_cookie,
 )
 
@@ -223,7 +225,7 @@ MYSQL_PASSWORD = anchored(
     r"(?:mysql|mariadb)[a-z-]{0,12}[ ](?:[^\r\n|;&]{0,200}?[ ])??-p(?P<s>[^\s\"'`\\-][^\s\"'`\\]{3,128})",
     "mysql -u root -p{alnum:16} app",
     literals=(" -p",),
-    gate=r"(?i)(?:mysql|mariadb)[a-z-]*[ ](?:[^\r\n|;&]*[ ])?-p[^\s\"'`\\-]",
+    gate=r"(?i)(?:mysql|mariadb)[a-z-]*[ ]",
     accept=_is_joined_argument,
 )
 
@@ -234,7 +236,7 @@ LOGIN_PASSWORD = anchored(
     rf"(?:[^\r\n|;&]{{0,200}}?[ ])??-[pa][ ]{{1,4}}{QUOTE}?(?P<s>[^\s\"'`\\-][^\s\"'`\\]{{3,128}})",
     "sshpass -p {alnum:16} ssh deploy@web.example.com",
     literals=(" -p", " -a"),
-    gate=r"(?i)(?:sshpass|login|mongo[a-z]*|redis-cli)[ ](?:[^\r\n|;&]*[ ])?-[pa][ ]",
+    gate=r"(?i)(?:sshpass|(?:docker|podman|registry)[ ]login|mongo[a-z]*|redis-cli)[ ]",
     accept=_is_argument,
 )
 

@@ -22,6 +22,7 @@ FLAGS = re.ASCII | re.MULTILINE
 WINDOW = 1024
 STEP = 512
 MAX_PATTERN = 2000
+SET_MEMORY_BYTES = 64 << 20  # a set that runs out of room finds nothing and does not say so
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _END_OF_TEXT = re.compile(r"(?<!\\)((?:\\\\)*)\\Z")
@@ -83,6 +84,7 @@ def _compiled(number: int, pattern: str) -> re.Pattern[str]:
 def _options(re2: Any) -> Any:
     options = re2.Options()
     options.log_errors = False
+    options.max_mem = SET_MEMORY_BYTES
     return options
 
 

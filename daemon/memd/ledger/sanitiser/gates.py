@@ -16,7 +16,8 @@ from memd.ledger.sanitiser.shape import TOKEN_CHARS, Family, Shape
 
 Choice = Literal["auto", "re2", "stdlib"]
 
-# The set's automaton grows while it runs: room for every state that ordinary text leads to
+# The set's automaton grows while it runs. This is room for every state that ordinary text leads to; what
+# hostile text leads to makes it slower, never silent
 SET_MEMORY_BYTES = 64 << 20
 
 

@@ -36,7 +36,8 @@ _ASSIGNED = re.compile(
     rf"(?P<closed>{QUOTE}?\]?[!?]?{BLANK}{{0,16}})(?P<sign>{ASSIGN})(?P<blank>{BLANK}{{0,16}})(?:\s{{0,40}}{_OPEN})?",
     _FLAGS,
 )
-_ANNOTATED = re.compile(rf"{QUOTE}?[!?]?[ ]?:[ ]?[&A-Z_][A-Z0-9_.|\[\]& ]{{0,40}}=[ ]?{_OPEN}", _FLAGS)
+_TYPE = r"[&A-Z_][A-Z0-9_.|\[\]&]{0,40}(?: \| None)?"
+_ANNOTATED = re.compile(rf"{QUOTE}?[!?]?[ ]?:[ ]?{_TYPE}[ ]?=[ ]?{_OPEN}", _FLAGS)
 _PAIRED = re.compile(
     rf"(?:{QUOTE}[ ]?[,;]?)?{_GAP}{QUOTE}?value{QUOTE}?{BLANK}{{0,8}}{ASSIGN}{BLANK}{{0,8}}{_OPEN}?", _FLAGS
 )
@@ -54,7 +55,7 @@ _REST = re.compile(r"[;&|,][^\s\"'`=:\\(){}<>\[\]]++(?=\s|\Z)", re.ASCII)
 _GATE_GAP = r"(?:[ \t\r\n]|\\+[rn])*"
 _GATE_ATTACHED = (
     rf"(?:{QUOTE}?\]?[!?]?{BLANK}*{ASSIGN}(?:%20|[ \t\r\n\f\v])*"
-    rf"|{QUOTE}?[!?]?[ ]?:[ ]?[&A-Z_][A-Z0-9_.|\[\]& ]*=[ ]?"
+    rf"|{QUOTE}?[!?]?[ ]?:[ ]?{_TYPE.replace('{0,40}', '*')}[ ]?=[ ]?"
     rf"|(?:{QUOTE}[ ]?[,;]?)?{_GATE_GAP}{QUOTE}?value{QUOTE}?{BLANK}*{ASSIGN}{BLANK}*"
     rf"|{QUOTE}[ ]?,{_GATE_GAP}|\([ ]?|{QUOTE}?[ ]+\|[ ]|>|[ ](?:is|was)[ :]+)"
 )

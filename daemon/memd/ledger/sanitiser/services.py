@@ -105,7 +105,11 @@ CODE: tuple[Shape, ...] = (
     ),
     token("deno_token", r"dd[opw]_[A-Za-z0-9]{32,}", ("dd",), "ddp_{alnum:36}", family="tail"),
     token(
-        "private_integration_token", f"p(?:it|at-(?:na|eu|ap)[0-9])-{_UUID}", ("pit-", "pat-"), "pit-{uuid:1}"
+        "private_integration_token",
+        f"p(?:it|at-(?:na|eu|ap)[0-9])-{_UUID}",
+        ("pit-", "pat-"),
+        "pit-{uuid:1}",
+        gate=r"p(?:it|at-(?:na|eu|ap)[0-9])-[0-9a-f]{8}-",
     ),
 )
 
@@ -130,7 +134,14 @@ CHAT: tuple[Shape, ...] = (
         "https://hooks.slack.com/serv" + "ices/T{upper:9}/B{upper:9}/{alnum:24}",
         is_bound=False,
     ),
-    token("discord_token", _DISCORD, (".",), "M{alnum:25}.{word:6}.{word:38}", family="dotted"),
+    token(
+        "discord_token",
+        _DISCORD,
+        (".",),
+        "M{alnum:25}.{word:6}.{word:38}",
+        family="dotted",
+        gate=r"[MNO][A-Za-z0-9_-]{23,27}\.[A-Za-z0-9_-]{6}\.[A-Za-z0-9_-]{10}",
+    ),
     token(
         "discord_webhook",
         r"discord(?:app)?\.com(?:\\{0,4}/|%2[Ff])api(?:\\{0,4}/|%2[Ff])(?:v[0-9]{1,2}(?:\\{0,4}/|%2[Ff]))?webhooks"
@@ -279,6 +290,7 @@ WORK: tuple[Shape, ...] = (
         ("pat",),
         "pat{alnum:14}.{hex:64}",
         family="long",
+        gate=r"pat[A-Za-z0-9]{14}\.",
     ),
     token("clickup_token", r"pk_[0-9]{4,}_[A-Z0-9]{24,}", ("pk_",), "pk_{digit:8}_{upper:32}", family="tail"),
     token("contentful_token", r"CFPAT-[A-Za-z0-9_-]{32,}", ("CFPAT-",), "CFPAT-{word:43}"),

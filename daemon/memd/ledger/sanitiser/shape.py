@@ -81,6 +81,18 @@ def _is_in_base64(text: str, start: int, end: int) -> bool:
     return start >= 2 and text[start - 1] in "+/" and text[start - 2] in TOKEN_CHARS
 
 
+_COUNTED = re.compile(r"\{([0-9]{2,})(?:,[0-9]*)?\}")
+GATE_RUN = 10  # characters of a run that a gate waits for: each one more is a state more of its automaton
+
+
+def beginning(core: str) -> str:
+    """The part of an expression up to its first long run, and the beginning of that: enough for a gate."""
+    counted = _COUNTED.search(core)
+    if counted is None:
+        return core
+    return f"{core[: counted.start()]}{{{min(GATE_RUN, int(counted[1]))}}}"
+
+
 def token(
     type: str,
     core: str,
@@ -90,6 +102,7 @@ def token(
     family: Family = "any",
     is_bound: bool = True,
     is_alone: bool = False,
+    gate: str = "",
     accept: Callable[[str], bool] | None = None,
 ) -> Shape:
     """A row for a key that is recognised by its own form.
@@ -98,6 +111,7 @@ def token(
                Only syntax that `re` and RE2 read alike: ASCII classes, no look-around
     is_bound   whether it must stand at the start of a word: for prefixes that words can end in
     is_alone   whether base64 may not go on at either side
+    gate       in place of the beginning of `core`
     accept     a last look at the matched text
     """
     pattern = re.compile(core, re.ASCII)
@@ -149,4 +163,4 @@ def grown(
                 yield start, match.end()
 
     chars = "".join(chr(i) for i in range(128) if head.fullmatch(chr(i)))
-    return Shape(type, find, f"[{before}]" + core, literals, family, made_up)
+    return Shape(type, find, f"[{before}]" + beginning(core), literals, family, made_up)

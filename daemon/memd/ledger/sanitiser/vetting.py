@@ -32,7 +32,7 @@ def objection(pattern: str, flags: int) -> str | None:
     pattern   compiles
     """
     vet = _Vet()
-    reason = vet.sequence(list(_parser.parse(pattern, flags)))
+    reason = vet.sequence(list(_parser.parse(pattern, flags)), [])
     return reason or ("it has too many choices" if vet.choices > MAX_CHOICES else None)
 
 
@@ -46,8 +46,10 @@ def _charset(op: str, value: Any) -> frozenset[int] | None:
         return frozenset(
             _number(ord(c)) for c in {chr(value), chr(value).lower(), chr(value).upper()} if len(c) == 1
         )
-    if op == "NOT_LITERAL" or op == "ANY":
-        return _ALL
+    if op == "NOT_LITERAL":
+        return _ALL - {value}
+    if op == "ANY":
+        return _ALL - {ord("\n")}
     if op != "IN":
         return None
     found: set[int] = set()
@@ -74,20 +76,22 @@ class _Vet:
         self.choices = 1
         self._loose = False  # a repetition came by that what follows it cannot end
 
-    def sequence(self, items: list[Any]) -> str | None:
+    def sequence(self, items: list[Any], after: list[Any]) -> str | None:
+        """What is wrong with `items`, which stand before `after`."""
         for index, (kind, value) in enumerate(items):
             op = str(kind)
+            rest = items[index + 1 :] + after
             if op in _REPEATS:
-                reason = self._repeat(value, items[index + 1 :])
+                reason = self._repeat(value, rest)
             elif op == "SUBPATTERN":
-                reason = self.sequence(list(value[3]))
+                reason = self.sequence(list(value[3]), rest)
             elif op == "ATOMIC_GROUP":
-                reason = self.sequence(list(value))
+                reason = self.sequence(list(value), rest)
             elif op == "BRANCH":
                 self.choices *= len(value[1])
-                reason = next(filter(None, (self.sequence(list(branch)) for branch in value[1])), None)
+                reason = next(filter(None, (self.sequence(list(branch), rest) for branch in value[1])), None)
             elif op in ("ASSERT", "ASSERT_NOT"):
-                reason = self.sequence(list(value[1]))
+                reason = self.sequence(list(value[1]), [])
             elif op in ("GROUPREF", "GROUPREF_EXISTS", "GROUPREF_IGNORE"):
                 reason = "it refers back to a group"
             else:
@@ -103,7 +107,7 @@ class _Vet:
         if charset is None:
             if high == 1:
                 self.choices *= 2
-                return self.sequence(items)
+                return self.sequence(items, rest)
             return (
                 None
                 if _is_fixed(items) and high <= 1000
@@ -113,11 +117,11 @@ class _Vet:
             return None
         if self._loose:
             return "one repetition follows another that it may overlap"
-        self._loose = not rest_is_disjoint(rest, charset)
+        self._loose = not _is_disjoint(rest, charset)
         return None
 
 
-def rest_is_disjoint(rest: list[Any], charset: frozenset[int]) -> bool:
+def _is_disjoint(rest: list[Any], charset: frozenset[int]) -> bool:
     """Whether the item after a repetition of `charset` ends it: needs one character, none of `charset`."""
     if not rest:
         return True
