@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
+import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -164,6 +167,31 @@ def test_a_write_that_a_killed_daemon_left_is_finished_by_the_next(home: Home) -
     assert json.loads(again.stdout)["outcome"] == "repeated"
     assert (home.path / ".agents/memory/docker.md").read_text().count("text") == 1
     assert not os.path.exists(home.path / ".agents/memory/.lock")
+
+
+def test_reading_goes_on_while_a_write_waits_for_another_tool(home: Home) -> None:
+    write(home, "Docker", "text")
+    lock = home.path / ".agents/memory/.lock"
+    lock.write_text(f"{os.getpid()}\t{time.time_ns() // 1_000_000}\tanother-tool")
+    waiting = subprocess.Popen(
+        [sys.executable, "-P", "-m", "memctl", "memory", "write", "Docker"],
+        env=home.environment,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    assert waiting.stdin is not None
+    waiting.stdin.write(b"more")
+    waiting.stdin.close()
+    waiting.stdin = None
+    held = "is held by process"
+    eventually(lambda: held in home.memctl("doctor").stdout)
+    assert home.json("memory", "list")["topics"][0]["name"] == "Docker"
+    assert waiting.poll() is None
+    lock.unlink()
+    waiting.communicate(timeout=20)
+    assert waiting.returncode == 0
+    assert (home.path / ".agents/memory/docker.md").read_text().count("more") == 1
 
 
 def test_words_that_cannot_be_are_explained(home: Home) -> None:

@@ -43,8 +43,11 @@ def _printable(text: str) -> str:
 
 
 def topic_name(text: str) -> str:
-    """The name a topic gets; empty when nothing is left of it."""
-    return one_line(text, MAX_NAME_CHARS)
+    """The name a topic gets; empty when nothing is left of it. A long one ends in a digest of the whole."""
+    clean = one_line(text, len(text) + 1)
+    if len(clean) <= MAX_NAME_CHARS:
+        return clean
+    return f"{clean[: MAX_NAME_CHARS - 10].rstrip()} ~{_digest(clean)}"
 
 
 def summary_of(text: str) -> str:
