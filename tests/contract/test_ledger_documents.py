@@ -45,7 +45,6 @@ def documents() -> dict[str, object]:
         content="ok\n",
         occurred_at="",
         metadata={"tool": "shell", "is_error": False},
-        record="r",
         at=7,
     )
     return {
