@@ -4,7 +4,7 @@ The ledger is filled through the store's own interface with invented events; the
 events as JSON Lines. Both are kept in the cache. Three rows for each kind of query: in the reader, as the
 daemon asks it; the same through the daemon's socket, for scale; `rg` for the same words on all lines.
 
-    MEMD_BENCH_EVENTS   events in the ledger, 1000000
+    MEMD_BENCH_LEDGER   events in the ledger, 1000000
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from memd.harness.model import Kind, Session
 from memd.ledger.store.interface import BATCH_BYTES, BATCH_EVENTS, Batch, Entry, Filter
 from memd.ledger.store.sqlite import SqliteReader, SqliteWriter
 
-EVENTS = int(os.environ.get("MEMD_BENCH_EVENTS", "1000000"))
+EVENTS = int(os.environ.get("MEMD_BENCH_LEDGER", "1000000"))
 PER_SESSION = 120
 PER_FILE = 20_000
 QUERIES = 40

@@ -13,6 +13,7 @@ No trio here: it is one loop over a pipe, and every megabyte of a second process
 
 from __future__ import annotations
 
+import gc
 import os
 import select
 import signal
@@ -37,6 +38,7 @@ BLIND_S = 5.0  # the same while no hints come, or a store lies where others writ
 FOLDERS_S = 30.0  # between two looks at the folders' own times: new files that no hint told of
 RETIRE_SOURCES = 1000  # slices of back-fill, after which a worker that is done makes room for a fresh one
 PROGRESS_S = 0.5
+GARBAGE = 50_000  # objects between two looks for circles: a batch holds thousands, and none of them in one
 KEPT_TROUBLES = 20
 
 
@@ -349,6 +351,8 @@ def _nearest(root: bytes) -> list[bytes]:
 
 def main() -> int:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C in a terminal is the daemon's to heed
+    gc.freeze()
+    gc.set_threshold(GARBAGE)
     try:
         Worker(0, 1).run()
     except BrokenPipeError:
