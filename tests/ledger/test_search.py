@@ -9,6 +9,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import apsw
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -166,3 +167,25 @@ def test_every_text_is_found_by_its_own_words(ledger: Ledger, words: list[str]) 
     ledger.put(entry(text))
     assert text in found(ledger, text, limit=1000)
     assert text in found(ledger, f'"{text}"', limit=1000)
+
+
+def test_relevance_is_that_of_the_index_and_the_same_in_a_scope(ledger: Ledger) -> None:
+    texts = [("lock " * (1 + n % 5) + "free " * (n % 3) + f"filler{n} " * (n % 7)).strip() for n in range(40)]
+    ledger.put(*(entry(f"{text} {n}", at=n) for n, text in enumerate(texts)))
+    connection = apsw.Connection(str(ledger.root / "ledger.sqlite3"))
+    for query, expression in (
+        ("lock", '"lock"'),
+        ("lock free", '"lock" "free"'),
+        ('"lock free"', '"lock free"'),
+    ):
+        best = connection.execute(
+            "select events.content from event_text join events on n = event_text.rowid"
+            " where event_text match ? order by bm25(event_text, 0.0, 1.0), n desc",
+            (f"content : ({expression})",),
+        )
+        plain = [content for (content,) in best]
+        assert len(plain) > 5
+        assert found(ledger, query, limit=50) == plain, query
+        assert found(ledger, query, limit=50, harness="claude") == plain, query
+        assert found(ledger, query, limit=50, cwd="/home/dev/proj", role="user") == plain, query
+    connection.close()

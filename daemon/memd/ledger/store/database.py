@@ -29,7 +29,7 @@ LOG_BYTES: Final = 4 << 20
 """What the log is cut to once it has been brought in."""
 
 WRITER_CACHE_KIB: Final = 16 * 1024
-READER_CACHE_KIB: Final = 8 * 1024
+READER_CACHE_KIB: Final = 16 * 1024
 
 _ERRNO: Final = (
     (apsw.FullError, errno.ENOSPC),

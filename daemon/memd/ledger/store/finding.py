@@ -21,6 +21,7 @@ from memd.ledger import search
 from memd.ledger.store import database, scope
 from memd.ledger.store.interface import MAX_LIMIT, Filter, Hit
 from memd.ledger.store.reading import Reading, below
+from memd.ledger.store.relevance import FUNCTION, Relevance
 from memd.ledger.store.scope import spelled
 from memd.ledger.store.workstream_reading import WorkstreamReading
 
@@ -31,11 +32,24 @@ SNIPPET_TOKENS: Final = 24
 _OFFSET_S: Final = 14 * 3600  # no zone is further from UTC: what a comparison of texts may be off by
 
 
+_HIT = (
+    "select snippet(event_text, 1, ?1, ?2, '…', ?3), id, kind, role, occurred_at, harness, native,"
+    " coalesce(path, ''), position, forked_at, events.content"
+    " from event_text join events on events.n = event_text.rowid"
+    " join session_events e on e.event = events.n join sessions s on s.n = e.session"
+    " left join checkouts c on c.n = s.checkout"
+    " where event_text match ?8 and event_text.rowid = ?9"
+    " order by ?4 <> '' and native <> ?4, ?5 and not (path = ?6 or substr(path, 1, length(?7)) = ?7),"
+    " e.is_side, s.is_side, s.n limit 1"
+)
+
+
 class Finder:
     def __init__(self, connection: apsw.Connection) -> None:
         self._connection = connection
         self._reading = Reading(connection)
         self._workstreams = WorkstreamReading(connection)
+        self._relevance = Relevance(connection)
         self._tokenizer = connection.fts5_tokenizer("unicode61", ["remove_diacritics", "2"])
 
     # ------------------------------------------------------------------------- matching
@@ -52,11 +66,20 @@ class Finder:
         return " AND ".join([f"content : ({' AND '.join(words)})", *narrowed])
 
     def _term(self, term: search.Term) -> str:
-        tokens = self._tokenizer(term.text.encode("utf-8"), apsw.FTS5_TOKENIZE_QUERY, None)
-        if not tokens:
+        if not self._tokens(term):
             return ""
         quoted = '"' + term.text.replace('"', '""') + '"'
         return quoted + " *" if term.is_prefix else quoted
+
+    def _tokens(self, term: search.Term) -> list[str]:
+        found = self._tokenizer(
+            term.text.encode("utf-8"),
+            apsw.FTS5_TOKENIZE_QUERY,
+            None,
+            include_offsets=False,
+            include_colocated=False,
+        )
+        return [str(token) for token in found]
 
     def _scope(self, where: Filter) -> list[str] | None:
         """Conditions on the scope; None when no event can meet them."""
@@ -103,6 +126,8 @@ class Finder:
             expression = self.match(query, where)
             if not expression or limit < 1:
                 return []
+            phrases = (self._tokens(term) for term in search.parse(query))
+            self._relevance.weigh([words for words in phrases if words])
             found = self._best(expression, where, min(limit, MAX_LIMIT), marks, go_on)
             if where.workstream:
                 sequences = self._workstreams.sequences(where.workstream, [hit.event_id for hit in found])
@@ -156,7 +181,7 @@ class Finder:
             bindings.append(search.clean(where.workstream))
         rows = database.fetch(
             self._connection,
-            "select rowid, bm25(event_text, 0.0, 1.0) from event_text where event_text match ?"
+            f"select rowid, {FUNCTION}(event_text) from event_text where event_text match ?"
             f"{joins} order by rowid desc limit {int(count)}",
             bindings,
         )
@@ -173,56 +198,31 @@ class Finder:
     def _hits(
         self, expression: str, where: Filter, numbers: Sequence[int], marks: tuple[str, str]
     ) -> list[Hit]:
+        """Of several places of an event one that the filter names is shown, else the first main line."""
+        place = search.clean(where.cwd).rstrip("/")
+        session = search.clean(where.session)
+        bindings = (*marks, SNIPPET_TOKENS, session, bool(where.cwd), place, place + "/")
         hits = []
         for n in numbers:
-            row = self._connection.execute(
-                "select snippet(event_text, 1, ?, ?, '…', ?), id, kind, role, occurred_at, events.content"
-                " from event_text join events on events.n = event_text.rowid"
-                " where event_text match ? and event_text.rowid = ?",
-                (*marks, SNIPPET_TOKENS, expression, n),
-            ).fetchone()
-            if row is None:
-                continue
-            harness, session, cwd, sequence = self._place(n, where)
-            hits.append(
-                Hit(
-                    harness=harness,
-                    session=session,
-                    cwd=cwd,
-                    sequence=sequence,
-                    event_id=spelled(row[1]),
-                    kind=row[2],
-                    role=row[3],
-                    occurred_at=row[4],
-                    snippet=row[0],
-                    content=row[5],
+            for row in self._connection.execute(_HIT, (*bindings, expression, n)):
+                sequence = row[8]
+                if row[9]:
+                    sequence += self._reading.shift(row[5], row[6])
+                hits.append(
+                    Hit(
+                        harness=row[5],
+                        session=row[6],
+                        cwd=row[7],
+                        sequence=sequence,
+                        event_id=spelled(row[1]),
+                        kind=row[2],
+                        role=row[3],
+                        occurred_at=row[4],
+                        snippet=row[0],
+                        content=row[10],
+                    )
                 )
-            )
         return hits
-
-    def _place(self, n: int, where: Filter) -> tuple[str, str, str, int]:
-        """Where a hit is shown to stand: in a session that the filter names if there is one."""
-        places = list(
-            database.fetch(
-                self._connection,
-                "select harness, native, coalesce(path, ''), position, forked_at"
-                " from session_events e"
-                " join sessions s on s.n = e.session left join checkouts c on c.n = s.checkout"
-                " where event = ? order by e.is_side, s.is_side, s.n limit 64",
-                (n,),
-            )
-        )
-        inside = where.cwd.rstrip("/") + "/"
-        places.sort(
-            key=lambda place: (
-                bool(where.session) and place[1] != where.session,
-                bool(where.cwd) and not (place[2] + "/").startswith(inside),
-            )
-        )
-        harness, session, cwd, position, forked_at = places[0]
-        if forked_at:
-            position += self._reading.shift(harness, session)
-        return harness, session, cwd, position
 
 
 def _by_relevance(candidate: tuple[int, float]) -> tuple[float, int]:

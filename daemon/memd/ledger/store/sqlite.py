@@ -69,6 +69,9 @@ FORGET_AGAIN_S: Final = 60.0
 """Between two tries to go on with a forgetting that failed: its last steps write as much as the ledger is."""
 
 MERGE_PAGES: Final = 64
+MERGE_ALL_EVENTS: Final = 5000
+"""After so many new events, if they are a tenth of all, the whole index is made one piece."""
+
 MAX_FREE_PAGES: Final = 256
 SHRINK_PAGES: Final = 128
 LOG_PAGES: Final = 4000
@@ -109,6 +112,7 @@ class SqliteWriter:
         self._retired: list[int] = []
         self._busy_at = time.monotonic()
         self._is_merged = False
+        self._is_merging_all = False
         self._forget_at = 0.0
         drop_copy(root)
         with database.saying("read", self._path):
@@ -345,15 +349,24 @@ class SqliteWriter:
         return True
 
     def _merge(self) -> bool:
-        """Bring the index closer to one piece; a no-op changes fewer than two rows."""
+        """Bring the index closer to one piece: what came lately always, all of it when much has come."""
         if self._is_merged:
             return False
+        total = self._memory.total()
+        merged: int = self._connection.execute("select value from meta where key = 'index_merged'").get or 0
+        is_due = total - merged >= max(MERGE_ALL_EVENTS, total // 10)
+        pages = MERGE_PAGES
+        if is_due and not self._is_merging_all:
+            self._is_merging_all = True
+            pages = -MERGE_PAGES  # chooses all pieces; the steps that follow go on with them
         before = self._connection.total_changes()
         with database.transaction(self._connection):
-            self._connection.execute(
-                "insert into event_text(event_text, rank) values('merge', ?)", (MERGE_PAGES,)
-            )
-        self._is_merged = self._connection.total_changes() - before < 2
+            self._connection.execute("insert into event_text(event_text, rank) values('merge', ?)", (pages,))
+            # a step without anything to do changes fewer than two rows
+            self._is_merged = self._connection.total_changes() - before < 2
+            if self._is_merged and self._is_merging_all:
+                self._is_merging_all = False
+                self._connection.execute("insert or replace into meta values('index_merged', ?)", (total,))
         return not self._is_merged
 
     def _shrink(self) -> bool:

@@ -97,6 +97,11 @@ class Memory:
         ).get
         self.history, self.live, self.session, self.checkout = one
 
+    def total(self) -> int:
+        """How many events there were ever, as far as the numbers given out tell."""
+        total: int = self.history + self.live - LIVE + 1
+        return total
+
     def facts(self, harness: str, native: str) -> Facts | None:
         known = self._sessions.get((harness, native))
         if known is None:
