@@ -1,0 +1,1 @@
+"""Managed workstreams: one line of work over many sessions of many harnesses, one run at a time."""
