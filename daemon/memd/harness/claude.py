@@ -58,6 +58,7 @@ from memd.harness.model import (
     Event,
     Kind,
     Link,
+    OutputLimit,
     Parsed,
     Session,
     Store,
@@ -444,4 +445,5 @@ ADAPTER = Adapter(
     identify=identify,
     begin=begin,
     parse=parse,
+    start_output_limit=OutputLimit(10_000),
 )

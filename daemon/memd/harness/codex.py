@@ -51,7 +51,7 @@ from memd.harness.codex_records import (
     taken_back_to,
 )
 from memd.harness.losses import Losses
-from memd.harness.model import Adapter, Environment, Event, Kind, Parsed, Session, Store, Turn
+from memd.harness.model import Adapter, Environment, Event, Kind, OutputLimit, Parsed, Session, Store, Turn
 from memd.harness.packets import is_own
 from memd.harness.records import FAULTS, SAFE_LENGTH, Recovered, clip, compact, recover, split
 
@@ -473,4 +473,5 @@ ADAPTER = Adapter(
     begin=begin,
     kin=kin,
     parse=parse,
+    start_output_limit=OutputLimit(9_000, "bytes"),
 )

@@ -232,6 +232,13 @@ class Gather(Protocol):
         """
 
 
+class OutputLimit(msgspec.Struct, frozen=True):
+    """How much a start hook may print, wrapper included, before the harness shows only a part of it."""
+
+    count: int
+    unit: Literal["characters", "bytes"] = "characters"
+
+
 def _begin(session: Session, flavor: str) -> bytes:
     return b""
 
@@ -257,6 +264,7 @@ class Adapter(msgspec.Struct, frozen=True, kw_only=True):
     parse         the record grammar of its files (None for a harness that only has a database)
     queries       SELECTs for its database, with `parse_rows`; one state for all of them
     gather        makes rows of the stores that say `documents`
+    start_output_limit  what a start hook, or what else takes its place, may tell the model at once
     """
 
     name: str
@@ -270,6 +278,7 @@ class Adapter(msgspec.Struct, frozen=True, kw_only=True):
     queries: tuple[Query, ...] = ()
     parse_rows: ParseRows | None = None
     gather: Gather | None = None
+    start_output_limit: OutputLimit = OutputLimit(30_000)
 
 
 def event_id(harness: str, event: Event) -> str:
