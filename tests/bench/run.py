@@ -9,6 +9,7 @@ BENCHES = (
     "bench_daemon",
     "bench_heal",
     "bench_store",
+    "bench_sanitiser",
     "bench_import",
     "bench_append",
     "bench_search",

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from memd import errors
-from memd.ledger.sanitiser import Sanitiser
+from memd.ledger.sanitiser import Sanitiser, check_settings
 from memd.ledger.sanitiser.gates import load_re2
+from memd.service.configuration import Configuration
 
 GATES = ["stdlib"] if load_re2() is None else ["stdlib", "re2"]
 SAFE = [
@@ -45,6 +48,25 @@ def test_a_wrong_pattern_is_named_with_its_position(gate: str, pattern: str, pos
     assert "extra_patterns[1]" in str(caught.value)
     assert repr(pattern) in str(caught.value)
     assert position in str(caught.value)
+
+
+def test_settings_are_refused_before_anything_runs_on_them() -> None:
+    check_settings([r"ACME-[0-9]+"], ["ACME-1"])
+    with pytest.raises(errors.ConfigError, match="position 0"):
+        check_settings(["(unclosed"], [])
+    with pytest.raises(errors.ConfigError, match="allowlist"):
+        check_settings([], [""])
+
+
+def test_a_file_with_a_wrong_pattern_keeps_the_last_good_settings(tmp_path: Path) -> None:
+    path = tmp_path / "config.toml"
+    path.write_text('[redaction]\nextra_patterns = ["ACME-[0-9]+"]\n')
+    configuration = Configuration(str(path).encode())
+    assert configuration.error == ""
+    path.write_text('[redaction]\nextra_patterns = ["fine", "(unclosed"]\n')
+    assert configuration.read() is False
+    assert "extra_patterns[1]" in configuration.error
+    assert configuration.current.redaction.extra_patterns == ("ACME-[0-9]+",)
 
 
 def test_an_empty_pattern_or_allowlist_entry_is_refused() -> None:

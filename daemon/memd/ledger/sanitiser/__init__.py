@@ -5,7 +5,7 @@
 
 from memd.ledger.sanitiser.cutting import LIMIT_BYTES, cut
 from memd.ledger.sanitiser.marks import Mark
-from memd.ledger.sanitiser.scrub import Sanitiser
+from memd.ledger.sanitiser.scrub import Sanitiser, check_settings
 from memd.ledger.sanitiser.table import SHAPES, TYPES
 
-__all__ = ["LIMIT_BYTES", "SHAPES", "TYPES", "Mark", "Sanitiser", "cut"]
+__all__ = ["LIMIT_BYTES", "SHAPES", "TYPES", "Mark", "Sanitiser", "check_settings", "cut"]

@@ -42,6 +42,7 @@ AWS: tuple[Shape, ...] = (
         ("IQoJb3JpZ2lu", "FwoGZXIvYXdz", "FQoGZXIvYXdz"),
         "IQoJb3JpZ2lu{b64:240}==",
         is_bound=False,
+        family="base64",
     ),
     token(
         "aws_signature",
@@ -50,7 +51,7 @@ AWS: tuple[Shape, ...] = (
         "https://bucket.s3.amazonaws.com/key?X-Amz-Signature={hex:64}",
         is_bound=False,
     ),
-    token("bedrock_key", r"ABSK[A-Za-z0-9+/]{60,}={0,2}", ("ABSK",), "ABSK{b64:128}"),
+    token("bedrock_key", r"ABSK[A-Za-z0-9+/]{60,}={0,2}", ("ABSK",), "ABSK{b64:128}", family="base64"),
 )
 
 AZURE: tuple[Shape, ...] = (
@@ -107,15 +108,22 @@ AZURE: tuple[Shape, ...] = (
 )
 
 GOOGLE: tuple[Shape, ...] = (
-    token("google_api_key", r"AIza[A-Za-z0-9_-]{30,}", ("AIza",), "AI" + "za{word:35}", is_bound=False),
+    token(
+        "google_api_key",
+        r"AIza[A-Za-z0-9_-]{30,}",
+        ("AIza",),
+        "AI" + "za{word:35}",
+        is_bound=False,
+        family="run",
+    ),
     token(
         "google_oauth_secret", r"GOCSPX-[A-Za-z0-9_-]{20,}", ("GOCSPX-",), "GOCSPX-{word:28}", is_bound=False
     ),
-    token("google_oauth_token", r"ya29\.[A-Za-z0-9_.-]{20,}", ("ya29.",), "ya29.{word:160}"),
+    token("google_oauth_token", r"ya29\.[A-Za-z0-9_.-]{20,}", ("ya29.",), "ya29.{word:160}", family="dot"),
     token(
         "google_refresh_token", r"1//[A-Za-z0-9_-]{20,}", ("1//",), "1//0{word:60}", accept=_is_no_division
     ),
-    token("google_auth_key", r"AQ\.Ab[A-Za-z0-9_-]{20,}", ("AQ.Ab",), "AQ.Ab8RN6{word:44}"),
+    token("google_auth_key", r"AQ\.Ab[A-Za-z0-9_-]{20,}", ("AQ.Ab",), "AQ.Ab8RN6{word:44}", family="dot"),
 )
 
 HOSTS: tuple[Shape, ...] = (
@@ -149,7 +157,7 @@ HOSTS: tuple[Shape, ...] = (
         ("fo1_", "fm1r_", "fm1a_", "fm2_"),
         "fm2_{b64:120}",
     ),
-    token("heroku_key", r"HRKU-[A-Za-z0-9_-]{20,}", ("HRKU-",), "HRKU-{word:60}"),
+    token("heroku_key", r"HRKU-[A-Za-z0-9_-]{20,}", ("HRKU-",), "HRKU-{word:60}", family="run"),
     token("vercel_token", r"vc[apikr]_[A-Za-z0-9]{20,}", ("vc",), "vcp_{alnum:56}", family="tail"),
     token(
         "vercel_blob_token",
@@ -171,7 +179,9 @@ HOSTS: tuple[Shape, ...] = (
         "render_key", r"rnd_[A-Za-z0-9]{20,}", ("rnd_",), "rnd_{alnum:28}", family="tail", accept=_is_no_word
     ),
     token("databricks_token", r"dapi[0-9a-f]{32}(?:-[0-9])?", ("dapi",), "dapi{hex:32}", family="long"),
-    token("vault_token", r"hv[sbr]\.[A-Za-z0-9_-]{20,}", ("hvs.", "hvb.", "hvr."), "hvs.{word:90}"),
+    token(
+        "vault_token", r"hv[sbr]\.[A-Za-z0-9_-]{20,}", ("hvs.", "hvb.", "hvr."), "hvs.{word:90}", family="dot"
+    ),
     grown(
         "terraform_token",
         r"\.atlasv1\.[A-Za-z0-9_-]{40,}",
@@ -180,10 +190,15 @@ HOSTS: tuple[Shape, ...] = (
         before="A-Za-z0-9",
         least=8,
         most=24,
+        family="dot",
     ),
     token("pulumi_token", r"pul-[0-9a-f]{32,}", ("pul-",), "pul-{hex:40}", family="tail"),
     token(
-        "doppler_token", r"dp\.(?:pt|st|ct|sa|scim|audit)\.[A-Za-z0-9_.-]{20,}", ("dp.",), "dp.pt.{alnum:43}"
+        "doppler_token",
+        r"dp\.(?:pt|st|ct|sa|scim|audit)\.[A-Za-z0-9_.-]{20,}",
+        ("dp.",),
+        "dp.pt.{alnum:43}",
+        family="dot",
     ),
     token("onepassword_token", r"ops_eyJ[A-Za-z0-9_+/=-]{20,}", ("ops_eyJ",), "ops_eyJ{word:200}"),
     token(
@@ -195,6 +210,7 @@ HOSTS: tuple[Shape, ...] = (
         r"dt0(?:c01|s01|s02|s03|s04|s06|s08|s16)\.[A-Z0-9]{16,}\.[A-Z0-9]{32,}",
         tuple(f"dt0{kind}." for kind in ("c01", "s01", "s02", "s03", "s04", "s06", "s08", "s16")),
         "dt0c01.{upper:24}.{upper:64}",
+        family="dot",
     ),
     token(
         "tailscale_key", r"tskey-[a-z]+-[A-Za-z0-9-]{16,}", ("tskey-",), "tskey-auth-{alnum:17}-{alnum:32}"

@@ -158,13 +158,13 @@ COOKIE = anchored(
     accept=_is_cookie,
 )
 
-SESSION_COOKIE = anchored(
+SESSION_COOKIE = token(
     "cookie",
-    ("phpsessid", "jsessionid", "connect.sid", "asp.net_sessionid", "laravel_session"),
-    r"[a-z._]{4,20}=(?P<s>[A-Za-z0-9%._~+/-]{16,1024})",
+    r"(?:PHPSESSID|JSESSIONID|jsessionid|connect\.sid|ASP\.NET_SessionId|laravel_session)="
+    r"(?P<s>[A-Za-z0-9%._~+/-]{16,})",
+    ("PHPSESSID=", "JSESSIONID=", "jsessionid=", "connect.sid=", "ASP.NET_SessionId=", "laravel_session="),
     "https://example.com/app;jsessionid={upper:32}",
-    literals=("sess", "connect.sid"),
-    gate=r"(?i)(?:phpsessid|jsessionid|connect\.sid|asp\.net_sessionid|laravel_session)=[A-Za-z0-9%._~+/-]{16}",
+    is_bound=False,
 )
 
 URL_PASSWORD = anchored(
@@ -173,7 +173,8 @@ URL_PASSWORD = anchored(
     rf"{COLON}{SLASH}{SLASH}(?P<user>(?:[^\s\"'`<>/\\:@?#%]|%(?!2f|3a|40)[0-9a-f]{{2}}){{0,200}}){COLON}"
     rf"(?P<s>[^\s\"'`<>/\\]{{1,256}}){AT}(?=[A-Za-z0-9\[{{$<%*_-])",
     "postgres://app:{alnum:24}@db.example.com:5432/app",
-    literals=("@", "%40"),
+    literals=("://", ":\\", "%3a"),
+    family="at",
     gate=rf"(?i){COLON}{SLASH}{SLASH}[^\s\"'`<>/\\:@?#]*{COLON}[^\s\"'`<>/\\]+{AT}",
     accept=_is_url_password,
 )
@@ -183,7 +184,7 @@ URL_TOKEN = anchored(
     ("://",),
     r"://(?P<s>[A-Za-z0-9_~.-]{20,256})@(?=[A-Za-z0-9\[])",
     "https://{alnum:40}@git.example.com/app.git",
-    literals=("@",),
+    family="at",
     gate=r"://[A-Za-z0-9_~.-]{20,}@",
     accept=_is_url_token,
 )
@@ -193,7 +194,7 @@ JDBC_LOGIN = anchored(
     ("jdbc:oracle:",),
     r"jdbc:oracle:[a-z0-9]{1,16}:[^/\s:@\"']{1,64}/(?P<s>[^\s@\"']{1,128})@",
     "jdbc:oracle:thin:app/{alnum:16}@//db.example.com:1521/orcl",
-    literals=("@",),
+    family="at",
     gate=r"(?i)jdbc:oracle:[a-z0-9]+:[^/\s:@\"']+/[^\s@\"']+@",
     accept=_is_argument,
 )
@@ -204,6 +205,7 @@ NETRC = anchored(
     r"login[ \t\r\n]{1,16}[^\s]{1,128}[ \t\r\n]{1,16}(?:account[ ]\S{1,64}[ ])?"
     r"password[ \t\r\n]{1,16}(?P<s>[^\s\"']{6,256})",
     "machine api.example.com login robot password {alnum:20}",
+    family="pass",
     gate=r"(?i)login[ \t\r\n]+[^\s]+[ \t\r\n]+(?:account[ ]\S+[ ])?password[ \t\r\n]+[^\s\"']{6}",
     accept=_is_login_password,
 )
@@ -245,6 +247,7 @@ OPENSSL_PASS = anchored(
     ("pass:",),
     r"pass:(?P<s>[^\s\"'`\\$<{]{6,128})",
     "openssl rsa -in key.pem -passin pass:{alnum:16}",
+    family="pass",
     gate=r"(?i)-pass(?:in|out)?[ =]\"?'?pass:[^\s\"'`\\$<{]{6}",
     accept=lambda text, match: (
         re.search(r"-pass(?:in|out)?[ =][\"']?\Z", text[max(0, match.start() - 12) : match.start()])
@@ -260,7 +263,7 @@ HASH = token(
     is_bound=False,
 )
 
-_PHRASE = r"(?:mnemonic|(?:seed|recovery)[ _-]?(?:phrase|words))(?:[ _-]?phrase)?"
+_PHRASE = r"(?:mnemonic(?:[ _-]?phrase)?|(?:seed|recovery)[ _-]?phrase)"
 
 MNEMONIC = anchored(
     "seed_phrase",
@@ -268,6 +271,7 @@ MNEMONIC = anchored(
     rf"{_PHRASE}{QUOTE}?{BLANK}{{0,8}}{ASSIGN}{BLANK}{{0,8}}{QUOTE}?"
     r"(?P<s>[a-z]{3,8}(?:[ ][a-z]{3,8}){11,23})",
     "mnemonic: {words:12}",
+    literals=("mnemonic", "phrase"),
     gate=rf"(?i){_PHRASE}{QUOTE}?{BLANK}*{ASSIGN}{BLANK}*{QUOTE}?[a-z]+[ ][a-z]",
 )
 

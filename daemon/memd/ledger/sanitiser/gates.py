@@ -12,6 +12,7 @@ import re
 from collections.abc import Sequence
 from typing import Any, Literal, Protocol, get_args
 
+from memd.ledger.sanitiser.named import GIVING, MAX_NAME
 from memd.ledger.sanitiser.shape import TOKEN_CHARS, Family, Shape
 
 Choice = Literal["auto", "re2", "stdlib"]
@@ -72,9 +73,14 @@ _LONG = b"a" * 20
 _DOTS = _table({_ALNUM + "_-": "a", ".": ".", ":": ":"})
 _DISCORD = b".aaaaaa." + b"a" * 27
 _TELEGRAM = b":" + b"a" * 34
+_RUN = b"a" * 24
+_DOT = b"." + b"a" * 16
+_ENCODED = _table({_ALNUM + "_-+/=%": "a"})
+_BASE64 = b"a" * 36
 
 # Names close to what assigns to them: lower case, every such sign a colon, what may stand between dropped
 _ASSIGN = bytes(ord(":" if chr(i) in "=,|>(" else chr(i).lower()) if i < 128 else i for i in range(256))
+_NAME = b"abcdefghijklmnopqrstuvwxyz0123456789_-."
 _BETWEEN = b" \t\r\n\"'`\\]_-!?0123456789"
 
 
@@ -126,10 +132,20 @@ class _Assigned:
         self.number = number
         self.word = word
         tails = b"|".join(ending.replace(b"_", b"")[len(word) :] for ending in endings)
-        self.attached = re.compile(word + b"(?:" + tails + b")(?:base)?[nr]*(?:value)?(?::|is|was)")
-        self.given = re.compile(
-            b"(?:-|(?:env|setx|set -g?x) )[a-z0-9_.-]{0,64}" + word + b"[a-z0-9_-]{0,20}[ \\t\"'`\\\\]"
-        )
+        self._attached = re.compile(word + b"(?:" + tails + b")(?:base)?[nr]*(?:value)?(?::|is|was)")
+        self._before_blank = re.compile(word + b"[a-z0-9_-]{0,20}[ \t\"'`\\\\]")
+
+    def is_attached(self, close: bytes) -> bool:
+        return self._attached.search(close) is not None
+
+    def is_given(self, low: bytes) -> bool:
+        """Whether an option or a setting of this name may be followed by its value."""
+        for match in self._before_blank.finditer(low):
+            head = low[max(0, match.start() - MAX_NAME) : match.start()]
+            before = head.rstrip(_NAME)
+            if head[len(before) : len(before) + 1] == b"-" or before.endswith(GIVING):
+                return True
+        return False
 
 
 class LiteralGate:
@@ -137,7 +153,8 @@ class LiteralGate:
 
     def __init__(self, shapes: Sequence[Shape]) -> None:
         self._by_family = {family: _Literals() for family in get_args(Family)}
-        self._ended = tuple(_Ended(separator) for separator in (b"-", b"_", b"=", b"~", b"."))
+        self._ended = tuple(_Ended(separator) for separator in (b"-", b"_", b"=", b"~"))
+        self._dots = _Ended(b".")
         self._assigned: list[_Assigned] = []
         for number, shape in enumerate(shapes):
             literals = tuple(literal.encode() for literal in shape.literals)
@@ -145,23 +162,36 @@ class LiteralGate:
                 self._assigned.append(_Assigned(number, literals[0], literals[1:]))
                 continue
             for literal in literals:
-                if shape.family != "any" or not any(ended.add(number, literal) for ended in self._ended):
+                ended = {"any": self._ended, "dot": (self._dots,)}.get(shape.family, ())
+                if not any(one.add(number, literal) for one in ended):
                     self._by_family[shape.family].add(number, literal)
 
     def __call__(self, text: str) -> Sequence[int]:
         raw = as_bytes(text)
         low = raw.lower()
+        runs = raw.translate(_RUNS)
+        dots = raw.translate(_DOTS)
         fired = self._by_family["any"].in_text(raw) + self._by_family["lower"].in_text(low)
         for ended in self._ended:
             fired += ended.in_text(raw)
-        runs = raw.translate(_RUNS)
         if _TAIL in runs:
             fired += self._by_family["tail"].in_text(raw)
         if _LONG in runs:
             fired += self._by_family["long"].in_text(raw)
-        dots = raw.translate(_DOTS)
-        if _DISCORD in dots or _TELEGRAM in dots:
+        if _RUN in dots:
+            fired += self._by_family["run"].in_text(raw)
+        if _DOT in dots:
+            fired += self._dots.in_text(raw)
+            if _DISCORD in dots:
+                fired += self._by_family["dotted"].in_text(raw)
+        if _TELEGRAM in dots:
             fired += self._by_family["dotted"].in_text(raw)
+        if _BASE64 in raw.translate(_ENCODED):
+            fired += self._by_family["base64"].in_text(raw)
+        if b"@" in raw or (b"%" in raw and b"%40" in raw):
+            fired += self._by_family["at"].in_text(low)
+        if b"pass" in low:
+            fired += self._by_family["pass"].in_text(low)
         fired += self._those_assigned(raw, low)
         return sorted(set(fired))
 
@@ -172,4 +202,4 @@ class LiteralGate:
         if b"%" in low or b"&" in low or b"u00" in low:  # quotes, blanks and signs may be encoded
             return [row.number for row in named]
         close = raw.translate(_ASSIGN, _BETWEEN)
-        return [row.number for row in named if row.attached.search(close) or row.given.search(low)]
+        return [row.number for row in named if row.is_attached(close) or row.is_given(low)]

@@ -23,6 +23,7 @@ from memd.ledger.sanitiser.shape import TOKEN_CHARS, Finder, Shape, Span
 from memd.ledger.sanitiser.values import JUDGED, Kind, Style, is_secret_value
 
 MAX_NAME = 64
+GIVING = (b"env ", b"setx ", b"set -x ", b"set -gx ")  # after these a value follows a name without any sign
 MAX_QUOTED = 65536
 
 _NAME_CHARS = "".join(TOKEN_CHARS) + "."
@@ -144,8 +145,7 @@ def _is_environment(text: str, name_at: int, name: str, match: re.Match[str]) ->
 
 def _is_given(text: str, name_at: int, name: str) -> bool:
     """Whether a value may follow the name after a blank: `--token X`, `ENV TOKEN X` of a Dockerfile."""
-    before = text[max(0, name_at - 8) : name_at].lower()
-    return name.startswith("-") or before.endswith(("env ", "setx ", "set -x ", "set -gx "))
+    return name.startswith("-") or folded(text[max(0, name_at - 8) : name_at]).endswith(GIVING)
 
 
 def _attached(text: str, name_at: int, at: int, name: str) -> tuple[re.Match[str], Style] | None:

@@ -79,6 +79,7 @@ ENCODED = token(
     r"LS0tLS1CRUdJTi(?:BQUklWQVRF|BSU0EgUFJJ|BFQyBQUklW|BFTkNSWVBU|BPUEVOU1NI|BEU0EgUFJJ|BQR1AgUFJJ)[A-Za-z0-9+/=]{16,}",
     ("LS0tLS1CRUdJTi",),
     "LS0tLS1CRUdJTi" + "BSU0EgUFJJ{b64:300}",
+    family="base64",
     is_bound=False,
 )
 

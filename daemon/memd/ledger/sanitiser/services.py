@@ -62,6 +62,7 @@ CODE: tuple[Shape, ...] = (
         r"AT(?:ATT|CTT)3[A-Za-z0-9_=-]{20,}",
         ("ATATT3", "ATCTT3"),
         "ATATT3xFfGF0{word:180}",
+        family="run",
     ),
     token("bitbucket_password", r"ATBB[A-Za-z0-9]{24,}", ("ATBB",), "ATBB{alnum:32}", family="long"),
     token(
@@ -117,7 +118,7 @@ CHAT: tuple[Shape, ...] = (
     token(
         "slack_token",
         r"xox[abeprs](?:\.xox[abeprs])?-[A-Za-z0-9-]{10,}",
-        tuple(f"xox{kind}{end}" for kind in "abeprs" for end in "-."),
+        tuple(f"xox{kind}-" for kind in "abeprs"),
         "xo" + "xb-{digit:12}-{digit:12}-{alnum:24}",
     ),
     token(
@@ -130,7 +131,7 @@ CHAT: tuple[Shape, ...] = (
     token(
         "slack_webhook",
         r"hooks\.slack\.com(?:\\{0,4}/|%2[Ff])(?:services|workflows|triggers)(?P<s>(?:\\{0,4}/|%2[Ff])[A-Za-z0-9+/%\\_-]{16,})",
-        ("hooks.slack.com",),
+        ("slack.com",),
         "https://hooks.slack.com/serv" + "ices/T{upper:9}/B{upper:9}/{alnum:24}",
         is_bound=False,
     ),
@@ -146,14 +147,14 @@ CHAT: tuple[Shape, ...] = (
         "discord_webhook",
         r"discord(?:app)?\.com(?:\\{0,4}/|%2[Ff])api(?:\\{0,4}/|%2[Ff])(?:v[0-9]{1,2}(?:\\{0,4}/|%2[Ff]))?webhooks"
         r"(?P<s>(?:\\{0,4}/|%2[Ff])[0-9]{10,}(?:\\{0,4}/|%2[Ff])[A-Za-z0-9_-]{20,})",
-        ("webhooks",),
+        ("webhook",),
         "https://discord.com/api/web" + "hooks/{digit:19}/{word:68}",
         is_bound=False,
     ),
     token(
         "teams_webhook",
         r"webhook\.office\.com(?P<s>/webhookb2/[A-Za-z0-9@/._-]{32,})",
-        ("webhook.office.com",),
+        ("webhook",),
         "https://acme.webhook.office.com/webhookb2/{uuid:1}@{uuid:1}/IncomingWebhook/{hex:32}/{uuid:1}",
         is_bound=False,
     ),
@@ -203,6 +204,7 @@ MONEY: tuple[Shape, ...] = (
         r"EAAA[A-Za-z0-9_-]{56,}",
         ("EAAA",),
         "EAAA{word:60}",
+        family="base64",
         is_alone=True,
         accept=_is_facebook,
     ),
@@ -224,7 +226,11 @@ MONEY: tuple[Shape, ...] = (
 MAIL: tuple[Shape, ...] = (
     token("twilio_key", r"SK[0-9a-f]{32,}", ("SK",), "S" + "K{hex:32}", family="long", accept=_is_twilio),
     token(
-        "sendgrid_key", r"SG\.[A-Za-z0-9_-]{16,}\.[A-Za-z0-9_-]{16,}", ("SG.",), "SG" + ".{word:22}.{word:43}"
+        "sendgrid_key",
+        r"SG\.[A-Za-z0-9_-]{16,}\.[A-Za-z0-9_-]{16,}",
+        ("SG.",),
+        "SG" + ".{word:22}.{word:43}",
+        family="dot",
     ),
     token("mailgun_key", r"key-[0-9a-f]{32,}", ("key-",), "key-{hex:32}", family="tail"),
     grown(
@@ -295,12 +301,13 @@ WORK: tuple[Shape, ...] = (
     token("clickup_token", r"pk_[0-9]{4,}_[A-Z0-9]{24,}", ("pk_",), "pk_{digit:8}_{upper:32}", family="tail"),
     token("contentful_token", r"CFPAT-[A-Za-z0-9_-]{32,}", ("CFPAT-",), "CFPAT-{word:43}"),
     token("typeform_token", r"tfp_[A-Za-z0-9_.=-]{30,}", ("tfp_",), "tfp_{word:59}"),
-    token("dropbox_token", r"sl\.(?:u\.)?[A-Za-z0-9_-]{60,}", ("sl.",), "sl.{word:136}"),
+    token("dropbox_token", r"sl\.(?:u\.)?[A-Za-z0-9_-]{60,}", ("sl.",), "sl.{word:136}", family="dot"),
     token(
         "mapbox_token",
         r"sk\.eyJ[A-Za-z0-9_-]{20,}\.[A-Za-z0-9_-]{16,}",
         ("sk.eyJ",),
         "sk.eyJ{word:80}.{word:22}",
+        family="dot",
     ),
 )
 

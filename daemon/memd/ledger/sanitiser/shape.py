@@ -23,10 +23,15 @@ Finder = Callable[[str], Iterator[Span]]
 #   any       nothing
 #   tail      `_` or `-` and sixteen letters or digits after it
 #   long      twenty letters or digits in a row
+#   run       twenty-four characters of a token in a row
+#   base64    thirty-six characters of base64, or of it in a URL, in a row
+#   dot       a dot and sixteen characters of a token after it
 #   dotted    the middle of a Discord or a Telegram token
+#   at        an `@`, also percent-encoded
 #   lower     nothing; literals are sought in the lower-cased text
+#   pass      the word `pass`; literals as in `lower`
 #   assigned  the first literal is a word, the others are names' endings that something is attached to
-Family = Literal["any", "tail", "long", "dotted", "lower", "assigned"]
+Family = Literal["any", "tail", "long", "run", "base64", "dot", "dotted", "at", "lower", "pass", "assigned"]
 
 TOKEN_CHARS = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-")
 HEX = frozenset("0123456789abcdefABCDEF")

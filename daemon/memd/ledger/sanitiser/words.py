@@ -7,6 +7,7 @@ words in identifiers, and 44 in 100 pairs of random letters.
 from __future__ import annotations
 
 import re
+from operator import add
 
 _FOLLOWERS = {
     "a": "bcdfgiklmnprstuvwxy",
@@ -61,7 +62,7 @@ def is_wordy(value: str) -> bool:
         letters += len(chunk)
         low = chunk.lower()
         pairs += len(low) - 1
-        common += sum(low[i : i + 2] in _PAIRS for i in range(len(low) - 1))
+        common += sum(map(_PAIRS.__contains__, map(add, low, low[1:])))
     # words that only case tells apart must be longer: `aBcdEfgHi` is none
     shortest = 3 if any(c in value[:JUDGED] for c in "_-./: ") else 4
     if (
