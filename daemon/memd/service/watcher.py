@@ -97,9 +97,14 @@ class Watcher:
                 self._armed = self._wanted()
                 scope = await nursery.start(self._watch, self._armed[0])
                 if current is not None:
-                    current.cancel()
+                    nursery.start_soon(self._retire, current)
                 current = scope
                 self._tell_watched()
+
+    async def _retire(self, scope: trio.CancelScope) -> None:
+        """End an old watch once it has told what it holds back: the new one may have come after that."""
+        await trio.sleep(2 * DEBOUNCE_STEPS * self._step_ms / 1000)
+        scope.cancel()
 
     def _tell_watched(self) -> None:
         armed = self._armed[0] if self.state == "watching" else frozenset()
