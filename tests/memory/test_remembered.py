@@ -195,6 +195,17 @@ def test_watch_points_are_the_real_folders_in_which_things_appear(world: World) 
     assert all(os.path.isdir(point) and os.path.realpath(point) == point for point in points)
 
 
+def test_a_folder_that_may_become_a_login_is_watched(world: World) -> None:
+    world.enroll(world.agent())
+    young = world.home + b"/.claude-young"
+    os.makedirs(young)
+    assert young in world.ownership().watch_points()
+    os.makedirs(young + b"/projects/odd")
+    assert young + b"/projects" in world.ownership().watch_points()
+    put(young + b"/.credentials.json", b"{}")
+    assert [e.config_home for e in world.heal()] == [young]
+
+
 def test_watch_points_never_lead_out_of_a_login(world: World) -> None:
     login, agent = world.login(), world.agent()
     os.makedirs(world.top + b"/outside")
