@@ -142,6 +142,7 @@ _VALUES = [
     "word_word",
 ]
 
+
 def one_of_many(values: list[str]) -> st.SearchStrategy[str]:
     """`sampled_from` without all of them in its repr."""
     return st.integers(0, len(values) - 1).map(values.__getitem__)
@@ -226,6 +227,7 @@ documents = st.recursive(
 
 @settings(max_examples=200, deadline=None)
 @given(documents, st.booleans(), st.sampled_from([None, 2]))
+@example("z0B2obD\x00VbfZrxi.atlasv1." + "cZjY2eQgfmpGOfSUTuuKa9ft7k7ETgLfOPIxu0BHhRNxfyx", True, None)
 def test_documents_stay_documents(document: object, is_ascii: bool, indent: int | None) -> None:
     text = json.dumps(document, ensure_ascii=is_ascii, indent=indent)
     scrubbed = AUTO.scrub_json(text)

@@ -34,6 +34,7 @@ AWS: tuple[Shape, ...] = (
         ("AKIA", "ASIA", "ABIA", "ACCA"),
         "AK" + "IA{upper:16}",
         family="long",
+        is_whole=True,
         accept=_is_twenty,
     ),
     token(

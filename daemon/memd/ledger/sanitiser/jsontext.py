@@ -45,6 +45,24 @@ def scrub_strings(text: str, scrub: Callable[[str], str], depth: int = 0) -> str
     return _STRING.sub(rewritten, text)
 
 
+def _escape_at(text: str, at: int) -> Span | None:
+    """The escape in whose middle `at` lies."""
+    for start in range(at - 1, max(-1, at - 6), -1):
+        if text[start] != "\\":
+            continue
+        slashes = len(text[max(0, start - 64) : start]) - len(text[max(0, start - 64) : start].rstrip("\\"))
+        end = start + (6 if text[start + 1 : start + 2] == "u" else 2)
+        if slashes % 2 == 0:
+            return (start, end) if end > at else None
+    return None
+
+
+def whole_escapes(text: str, start: int, end: int) -> Span:
+    """The span grown to the ends of the escapes that it cuts in two."""
+    first, last = _escape_at(text, start), _escape_at(text, end)
+    return (first[0] if first else start), (min(last[1], len(text)) if last else end)
+
+
 def string_spans(text: str) -> list[Span]:
     return [match.span() for match in _STRING.finditer(text)]
 

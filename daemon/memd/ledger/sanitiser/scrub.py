@@ -16,7 +16,7 @@ from memd import errors
 from memd.ledger.sanitiser import gates
 from memd.ledger.sanitiser.custom import CUSTOM, CustomPatterns
 from memd.ledger.sanitiser.escapes import ESCAPED, read_escapes
-from memd.ledger.sanitiser.jsontext import is_document, is_inside, scrub_strings, string_spans
+from memd.ledger.sanitiser.jsontext import is_document, is_inside, scrub_strings, string_spans, whole_escapes
 from memd.ledger.sanitiser.marks import (
     Mark,
     merged,
@@ -136,7 +136,7 @@ class Sanitiser:
             marks = self.marks(text)
             if not marks:
                 return text
-            text = replaced(text, marks, _is_bare(text))
+            text = replaced(text, _in_whole_escapes(text, marks), _is_bare(text))
         return text if not self.marks(text) else f'"{replacement(CUSTOM)}"'
 
     def marks(self, text: str) -> list[Mark]:
@@ -176,6 +176,18 @@ class Sanitiser:
 
     def _is_allowed(self, matched: str) -> bool:
         return any(entry in matched for entry in self._allowed)
+
+
+def _in_whole_escapes(document: str, marks: Sequence[Mark]) -> list[Mark]:
+    whole: list[Mark] = []
+    done = 0
+    for mark in marks:
+        start, end = whole_escapes(document, mark.start, mark.end)
+        start = max(start, done)
+        if start < end:
+            whole.append(Mark(start, end, mark.type))
+            done = end
+    return whole
 
 
 def _is_bare(document: str) -> Callable[[Mark], bool]:

@@ -47,7 +47,6 @@ CODE: tuple[Shape, ...] = (
         ("ghp_", "gho_", "ghu_", "ghs_", "ghr_"),
         "gh" + "p_{alnum:36}",
         is_bound=False,
-        accept=_is_no_word,
     ),
     token(
         "github_pat",
@@ -224,7 +223,15 @@ MONEY: tuple[Shape, ...] = (
 )
 
 MAIL: tuple[Shape, ...] = (
-    token("twilio_key", r"SK[0-9a-f]{32,}", ("SK",), "S" + "K{hex:32}", family="long", accept=_is_twilio),
+    token(
+        "twilio_key",
+        r"SK[0-9a-f]{32,}",
+        ("SK",),
+        "S" + "K{hex:32}",
+        family="long",
+        is_whole=True,
+        accept=_is_twilio,
+    ),
     token(
         "sendgrid_key",
         r"SG\.[A-Za-z0-9_-]{16,}\.[A-Za-z0-9_-]{16,}",

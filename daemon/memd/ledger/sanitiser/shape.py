@@ -107,6 +107,7 @@ def token(
     family: Family = "any",
     is_bound: bool = True,
     is_alone: bool = False,
+    is_whole: bool = False,
     gate: str = "",
     accept: Callable[[str], bool] | None = None,
 ) -> Shape:
@@ -116,6 +117,7 @@ def token(
                Only syntax that `re` and RE2 read alike: ASCII classes, no look-around
     is_bound   whether it must stand at the start of a word: for prefixes that words can end in
     is_alone   whether base64 may not go on at either side
+    is_whole   whether no character of a token may follow
     gate       in place of the beginning of `core`
     accept     a last look at the matched text
     """
@@ -127,6 +129,8 @@ def token(
             if is_bound and not starts_token(text, match.start()):
                 continue
             if is_alone and _is_in_base64(text, *match.span()):
+                continue
+            if is_whole and not ends_token(text, match.end()):
                 continue
             if accept is not None and not accept(match.group()):
                 continue

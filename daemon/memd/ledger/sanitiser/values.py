@@ -93,7 +93,7 @@ def is_secret_value(value: str, kind: Kind, style: Style) -> bool:
     if style == "bare" and (_CHAIN.search(value) or _NAMED_ALIKE.search(value)):
         return False  # `a = b = c`, `key = newKey`
     is_weak = kind not in ("password", "secret")
-    if len(value) < (6 if style in ("quoted", "environment") and not is_weak else 8):
+    if len(value) < (8 if is_weak or style == "listed" else 6):
         return False
     if _PATH.match(value) or (is_weak and _CODE.search(value)) or is_placeholder(value):
         return False
@@ -111,7 +111,7 @@ def is_secret_value(value: str, kind: Kind, style: Style) -> bool:
     if style == "bare":
         return not is_identifier(value) and (
             has_digit
-            or not is_weak
+            or (not is_weak and len(value) >= 8)
             or _IDENTIFIER.match(value) is not None
             or _INNER_MARK.search(value) is not None
         )
