@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import faulthandler
 import os
 import resource
@@ -14,6 +13,7 @@ import trio
 
 import memd
 from memctl import paths
+from memd import heap
 from memd.errors import MemdError
 from memd.ledger.messages import Rules
 from memd.memory.ownership import Ownership
@@ -29,7 +29,7 @@ from memd.service.notify import ServiceManager
 from memd.service.watcher import Watcher
 
 AGAIN_S = 5.0  # before a part of the daemon that failed with a bug is begun again
-SWITCH_S = 0.0005  # how long a thread that writes batches keeps the loop from answering, at most
+SWITCH_S = 0.0005
 DRAIN_S = 1.0  # for requests that are being answered when the daemon is told to stop
 
 log = logs.logger()
@@ -46,7 +46,7 @@ def main() -> int:
         faulthandler.enable()  # a watchdog's SIGABRT shows where the daemon stood
         _allow_many_files()
         sys.setswitchinterval(SWITCH_S)
-        _give_memory_back()
+        heap.settle()
         manager = ServiceManager(os.environ)  # type: ignore[arg-type]
         configuration = Configuration(paths.config_path())
         log_file = logs.LogFile(
@@ -92,19 +92,6 @@ def _explain(words: list[str]) -> int:
         parser.print_usage(sys.stderr)
         print(f"memd: {reason}", file=sys.stderr)
     return 64
-
-
-def _give_memory_back() -> None:
-    """Ask glibc for one arena and early returns: many threads pass through here, each for milliseconds.
-
-    source  mallopt(3): M_ARENA_MAX, M_MMAP_THRESHOLD, M_TRIM_THRESHOLD
-    """
-    if sys.platform != "linux":
-        return
-    mallopt = getattr(ctypes.CDLL(None), "mallopt", None)  # musl has none
-    if mallopt is not None:
-        for parameter, value in ((-8, 1), (-3, 65536), (-1, 65536)):
-            mallopt(parameter, value)
 
 
 def _allow_many_files() -> None:

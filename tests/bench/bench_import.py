@@ -88,11 +88,24 @@ def sampled(pid: int) -> Iterator[list[float]]:
         thread.join()
 
 
-def show(base: Path, folder: Path) -> None:
-    """Let the corpus appear in the home."""
+def stage(base: Path, folder: Path) -> None:
+    """A copy of the corpus beside the home, of links where the file system allows it."""
     for store in (".claude", ".codex"):
         if (folder / store).is_dir():
-            (home_of(base) / store).symlink_to(folder / store)
+            shutil.copytree(folder / store, base / "staged" / store, copy_function=_link)
+
+
+def _link(source: str, target: str) -> None:
+    try:
+        os.link(source, target)
+    except OSError:
+        shutil.copyfile(source, target)
+
+
+def show(base: Path) -> None:
+    """Let the staged corpus appear in the home."""
+    for store in (base / "staged").iterdir():
+        store.rename(home_of(base) / store.name)
 
 
 def spent(pid: int) -> float:
@@ -107,11 +120,12 @@ def our_import(folder: Path, *, has_re2: bool = True, watch_memory: bool = False
     with sandbox() as (base, environment):
         if not has_re2:
             environment = without_re2(base, environment)
+        stage(base, folder)
         with daemon(environment) as child:
             wait_for_rest(child.pid, environment)
             before, began = spent(child.pid), time.perf_counter()
             with sampled(child.pid) if watch_memory else no_samples() as samples:
-                show(base, folder)
+                show(base)
                 if memctl(environment, "import", "--wait") != 0:
                     raise SystemExit("the import failed")
                 cost = Cost(spent(child.pid) - before, time.perf_counter() - began)
@@ -178,7 +192,7 @@ def claude_part(folder: Path) -> Path:
     part = folder.with_name(folder.name + "-claude")
     part.mkdir(exist_ok=True)
     if not (part / ".claude").exists():
-        shutil.copytree(folder / ".claude", part / ".claude", copy_function=os.link)
+        shutil.copytree(folder / ".claude", part / ".claude", copy_function=_link)
     return part
 
 

@@ -21,6 +21,7 @@ import sys
 import time
 from collections import deque
 
+from memd import heap
 from memd.harness.model import Adapter, Environment, Store
 from memd.harness.registry import adapters
 from memd.ledger import assembly, messages, rows, sources
@@ -39,6 +40,7 @@ FOLDERS_S = 30.0  # between two looks at the folders' own times: new files that 
 RETIRE_SOURCES = 1000  # slices of back-fill, after which a worker that is done makes room for a fresh one
 PROGRESS_S = 0.5
 GARBAGE = 50_000  # objects between two looks for circles: a batch holds thousands, and none of them in one
+GIVE_BACK_GROUPS = 4  # of batches, after which a rest is used to give memory back
 KEPT_TROUBLES = 20
 
 
@@ -63,6 +65,7 @@ class Worker:
         self._is_queued: set[bytes] = set()
         self._outbox = Outbox()
         self._number = 0
+        self._given_back = 0  # number of the last group before memory was given back
         self._unacknowledged: set[int] = set()
         self._flushes: list[int] = []
         self._folders: dict[bytes, int] = {}  # folder -> its mtime when it was listed
@@ -301,6 +304,9 @@ class Worker:
             self._tell(self._progress())
             self._progress_at = now + PROGRESS_S
             self._is_told = is_idle
+            if is_idle and self._number - self._given_back >= GIVE_BACK_GROUPS:
+                heap.give_back()
+                self._given_back = self._number
 
     def _is_quiet(self) -> bool:
         return not self._outbox and not self._unacknowledged and not self._assembly.is_holding()
@@ -351,6 +357,7 @@ def _nearest(root: bytes) -> list[bytes]:
 
 def main() -> int:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C in a terminal is the daemon's to heed
+    heap.settle()
     gc.freeze()
     gc.set_threshold(GARBAGE)
     try:

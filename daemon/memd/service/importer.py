@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
-import os
 import subprocess
 import sys
 from collections import deque
@@ -32,13 +31,6 @@ STEADY_S = 60.0  # a worker that lived this long starts the pauses over
 RETRY_S = 2.0  # before a batch that the disk refused is tried again
 FLUSH_RESTARTS = 4  # of the worker, that one who waits sits out
 CURSORS_PAGE = 500
-THRIFTY = {
-    "MALLOC_ARENA_MAX": "1",
-    "MALLOC_MMAP_THRESHOLD_": "262144",
-    "MALLOC_TRIM_THRESHOLD_": "1048576",
-}
-"""glibc then gives back what a back-fill needed. Smaller bounds save another megabyte and cost a worker a
-quarter more time: every long line would come in pages that the kernel has to clear first."""
 MAX_LAST_WORDS = 600
 LAST_WORDS_S = 0.1
 PIPE_BYTES = 1 << 20  # a group of batches in one piece, where the system allows it
@@ -175,7 +167,6 @@ class Importer:
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             cwd="/",
-            env={**os.environ, **THRIFTY},
         )
         assert process.stdin is not None
         assert process.stdout is not None

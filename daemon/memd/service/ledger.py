@@ -16,6 +16,7 @@ import structlog
 import trio
 
 from memctl.paths import shown
+from memd import heap
 from memd.errors import MemdError, TryAgain
 from memd.harness.model import Environment
 from memd.ledger.messages import Rules
@@ -109,6 +110,7 @@ class Ledger:
 
     async def _tidy(self, writer: SqliteWriter) -> None:
         """Small steps of housekeeping after something was put in, whenever nobody else wants the writer."""
+        has_done = False
         while True:
             try:
                 did = await self._lane.run(writer.tidy, BULK)
@@ -119,8 +121,12 @@ class Ledger:
                 did = False
             assert self.importer is not None
             if did:
+                has_done = True
                 await trio.sleep(TIDY_STEP_S)
                 continue
+            if has_done:
+                await trio.to_thread.run_sync(heap.give_back)
+                has_done = False
             with trio.move_on_after(REST_S):
                 await self.importer.next_batch()
                 await trio.sleep(TIDY_S)
