@@ -180,9 +180,9 @@ class Assembly:
 
     def _batches(self, held: _Pending, events: Sequence[Event], *, is_last: bool) -> list[Batch]:
         """The events in batches; the last carries cursor, losses and turns if nothing is held any more."""
-        entries = [
-            self._entry(held.harness, event) for event in events if self._is_kept(held.harness, event.session)
-        ]
+        entries = self._entries(
+            held.harness, [event for event in events if self._is_kept(held.harness, event.session)]
+        )
         sessions = [self._session(s) for s in held.sessions if self._is_kept(held.harness, s.id)]
         held.sessions = []
         groups = list(_groups(entries)) or [[]]
@@ -211,31 +211,33 @@ class Assembly:
     def _is_kept(self, harness: str, session: str) -> bool:
         return not self._unwanted.get((harness, session), False)
 
-    def _entry(self, harness: str, event: Event) -> Entry:
-        content, record, metadata = event.content, event.record, event.metadata
-        if "\0" in content:
-            content = content.replace("\0", "")
-        texts = {name: value for name, value in metadata.items() if isinstance(value, str)}
-        said = [content, record, *texts.values()]
-        clean = self._sanitiser.scrub_all(said)
-        if clean != said or len("".join(clean[1:])) > MAX_METADATA_BYTES // 4:
-            content, record, *values = clean
-            record = cut(record, MAX_METADATA_BYTES)
-            short = (cut(value, MAX_METADATA_BYTES) for value in values)
-            metadata = {**metadata, **dict(zip(texts, short, strict=True))}
-        return Entry(
-            id=event_id(harness, event),
-            session=event.session,
-            kind=event.kind,
-            role=event.role,
-            content=cut(content, MAX_TEXT_BYTES),
-            at=event.at,
-            occurred_at=event.occurred_at,
-            record=record,
-            is_side=event.is_side,
-            replaces=event.replaces,
-            metadata=metadata,
-        )
+    def _entries(self, harness: str, events: Sequence[Event]) -> list[Entry]:
+        """Events as the ledger keeps them. All texts are scrubbed at once: most are short and clean."""
+        texts: list[str] = []
+        for event in events:
+            content = event.content
+            texts += (content.replace("\0", "") if "\0" in content else content, event.record)
+            texts += [value for value in event.metadata.values() if isinstance(value, str)]
+        clean = iter(self._sanitiser.scrub_all(texts))
+        return [
+            Entry(
+                id=event_id(harness, event),
+                session=event.session,
+                kind=event.kind,
+                role=event.role,
+                content=cut(next(clean), MAX_TEXT_BYTES),
+                at=event.at,
+                occurred_at=event.occurred_at,
+                record=cut(next(clean), MAX_METADATA_BYTES),
+                is_side=event.is_side,
+                replaces=event.replaces,
+                metadata={
+                    name: cut(next(clean), MAX_METADATA_BYTES) if isinstance(value, str) else value
+                    for name, value in event.metadata.items()
+                },
+            )
+            for event in events
+        ]
 
     def _session(self, session: Session) -> Session:
         if not session.title:

@@ -50,12 +50,14 @@ class Unreadable(Exception):
 
 
 class Plain:
-    """A file as it is."""
+    """A file as it was when it was opened; what is appended meanwhile is for the next look."""
 
-    def __init__(self, fd: int) -> None:
+    def __init__(self, fd: int, size: int) -> None:
         self._fd = fd
+        self._size = size
 
     def read_at(self, offset: int, size: int) -> bytes:
+        size = min(size, self._size - offset)  # else room is made for what is not there
         parts = []
         while size > 0:
             part = os.pread(self._fd, size, offset)
@@ -240,7 +242,7 @@ class Reader:
             raise Unreadable("not a regular file")
         plain = (facts.st_size, facts.st_ino, facts.st_dev, facts.st_mtime_ns)
         if not source.path.endswith(b".zst"):
-            return (Plain(fd), *plain)
+            return (Plain(fd, facts.st_size), *plain)
         key = (source.path, facts.st_ino, facts.st_size, facts.st_mtime_ns)
         if self._cold is not None and self._cold[0] == key:
             os.close(fd)
