@@ -7,6 +7,7 @@ background at start: a large recovery delays nobody but those who ask the ledger
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from typing import TypeVar
@@ -20,8 +21,11 @@ from memd import heap
 from memd.errors import MemdError, TryAgain
 from memd.harness.model import Environment
 from memd.ledger.messages import Rules
-from memd.ledger.store.interface import Forgetting, Report, Selection, Stats
+from memd.ledger.rules import Wanted
+from memd.ledger.sanitiser import Sanitiser
+from memd.ledger.store.interface import Appended, Batch, Forgetting, Report, Selection, Stats
 from memd.ledger.store.sqlite import SqliteReader, SqliteWriter
+from memd.ledger.store.workstreams import Work
 from memd.service.importer import Importer
 from memd.service.lane import BULK, Lane
 from memd.service.watcher import Change, Interest, Watcher
@@ -67,6 +71,7 @@ class Ledger:
         self._writer: SqliteWriter | None = None
         self._environments: tuple[Environment, ...] = ()
         self._rules = Rules()
+        self._sanitiser: tuple[Rules, Sanitiser] | None = None
         self.importer: Importer | None = None
         self.trouble = ""
 
@@ -215,6 +220,38 @@ class Ledger:
         await self._ready()
         assert self.importer is not None
         self.importer.add_store(harness, folder)
+
+    async def work(self, do: Callable[[Work], T]) -> T:
+        """What `do` gives, run in one transaction; ahead of whatever waits to be imported."""
+        writer = await self._written()
+        return await self._lane.run(partial(writer.work, do))
+
+    async def append(self, batch: Batch) -> Appended:
+        """Put in what memd itself says; raises DiskError, RunGone."""
+        writer = await self._written()
+        return await self._lane.run(partial(writer.append, batch))
+
+    async def _written(self) -> SqliteWriter:
+        await self._ready()
+        assert self._writer is not None
+        return self._writer
+
+    async def scrub(self, text: str) -> str:
+        """The text without secrets, by the rules that imports go by."""
+        return await trio.to_thread.run_sync(self._scrub, text)
+
+    def _scrub(self, text: str) -> str:
+        rules, known = self._rules, self._sanitiser
+        if known is None or known[0] is not rules:
+            known = self._sanitiser = (rules, Sanitiser(rules.extra_patterns, rules.allowlist))
+        return known[1].scrub(text)
+
+    async def imports(self, harness: str, cwd: bytes) -> bool:
+        """Whether what is said to a harness in a directory is imported."""
+        wanted = Wanted(self._rules)
+        if not wanted.harness(harness):
+            return False
+        return await trio.to_thread.run_sync(wanted.directory, os.fsdecode(cwd))
 
     async def forget(self, selection: Selection, *, dry_run: bool) -> Forgetting:
         """Write down what is to go, then take it away in small steps; `dry_run` only says what."""

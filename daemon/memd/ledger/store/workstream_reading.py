@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Sequence
-from typing import Any, Final
+import functools
+import os
+from collections.abc import Callable, Sequence
+from typing import Any, Concatenate, Final, ParamSpec, TypeVar
 
 import apsw
 import msgspec
@@ -63,13 +65,32 @@ Lists = tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]
 _lists: Final = msgspec.json.Decoder(Lists)
 
 
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+def _told(
+    method: Callable[Concatenate[WorkstreamReading, P], T],
+) -> Callable[Concatenate[WorkstreamReading, P], T]:
+    """SQLite's errors in memd's words."""
+
+    @functools.wraps(method)
+    def asked(self: WorkstreamReading, /, *args: P.args, **kwargs: P.kwargs) -> T:
+        with database.saying("read", self._path):
+            return method(self, *args, **kwargs)
+
+    return asked
+
+
 class WorkstreamReading:
     def __init__(self, connection: apsw.Connection) -> None:
         self._connection = connection
+        self._path = os.fsencode(connection.filename)
         self._reading = Reading(connection)
 
     # ----------------------------------------------------------------------------- workstreams
 
+    @_told
     def workstreams(self, place: Place) -> list[Workstream]:
         rows = self._connection.execute(
             _WORKSTREAM + " where workspace = ? and project = ? and repository = ? and worktree = ?"
@@ -78,10 +99,12 @@ class WorkstreamReading:
         )
         return [_workstream(row) for row in rows]
 
+    @_told
     def workstream(self, workstream: str) -> Workstream | None:
         row = self._connection.execute(_WORKSTREAM + " where id = ?", (workstream,)).fetchone()
         return None if row is None else _workstream(row)
 
+    @_told
     def linked(self, workstream: str) -> list[Linked]:
         rows = self._connection.execute(
             "select k.harness, native, is_current, told, linked_ms, flavor from workstream_sessions k"
@@ -100,6 +123,7 @@ class WorkstreamReading:
             for harness, native, current, told, linked_ms, flavor in rows
         ]
 
+    @_told
     def workstreams_of(self, harness: str, session: str) -> list[str]:
         rows = self._connection.execute(
             "select id from workstream_sessions k join workstreams w on w.n = workstream"
@@ -108,6 +132,7 @@ class WorkstreamReading:
         )
         return [workstream for (workstream,) in rows]
 
+    @_told
     def is_established(self, workstream: str) -> bool:
         number = self._number(workstream)
         kinds = ", ".join(f"'{kind}'" for kind in ESTABLISHING)
@@ -126,19 +151,23 @@ class WorkstreamReading:
 
     # ------------------------------------------------------------------------------------ runs
 
+    @_told
     def run(self, run: str) -> Run | None:
         row = self._connection.execute(_RUN + " where r.id = ?", (run,)).fetchone()
         return None if row is None else _run(row)
 
+    @_told
     def active(self, workstream: str) -> Run | None:
         row = self._connection.execute(
             _RUN + " where w.id = ? and state = 'active'", (workstream,)
         ).fetchone()
         return None if row is None else _run(row)
 
+    @_told
     def active_runs(self) -> list[Run]:
         return [_run(row) for row in self._connection.execute(_RUN + " where state = 'active' order by r.n")]
 
+    @_told
     def delivery(self, run: str) -> Delivery | None:
         row = self._connection.execute(
             "select d.harness, d.native, after, through, shown, omitted, first, at_ms from deliveries d"
@@ -161,10 +190,12 @@ class WorkstreamReading:
 
     # -------------------------------------------------------------------------------- handoffs
 
+    @_told
     def handoff(self, handoff: str) -> Handoff | None:
         row = self._connection.execute(_HANDOFF + " where id = ?", (handoff,)).fetchone()
         return None if row is None else _handoff(row)
 
+    @_told
     def handoffs(self, workspace: str, project: str, limit: int = 20) -> list[Handoff]:
         rows = self._connection.execute(
             _HANDOFF + " where workspace = ? and project = ? order by state <> 'open', n desc limit ?",
@@ -174,6 +205,7 @@ class WorkstreamReading:
 
     # ----------------------------------------------------------------------------------- views
 
+    @_told
     def untold(
         self,
         workstream: str,
@@ -204,6 +236,7 @@ class WorkstreamReading:
                 events=[self._event(sequence, event, parts, max_characters) for sequence, event in newest],
             )
 
+    @_told
     def tail(
         self, workstream: str, *, limit: int = 20, before: int = 0, max_characters: int = 0
     ) -> list[StoredEvent]:
