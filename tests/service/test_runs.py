@@ -154,6 +154,8 @@ async def test_a_utility_saves_the_checkpoint_alone(runs: Runs, records: FakeRec
         f"unresolved:{made.run.id}"
     ]
     assert lines.reader.workstreams.linked(made.workstream.id) == []
+    listed = [row.id for row in lines.reader.sessions(Filter())]
+    assert listed == [S1]  # where memd's own words stand is no session to be listed or resumed
 
 
 async def test_a_child_that_could_not_be_started_is_a_loss_and_selects_nothing(

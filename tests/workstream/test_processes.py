@@ -117,6 +117,18 @@ def test_the_boot_has_a_name_and_its_clock_is_the_one_that_runs_through_a_suspen
     assert before <= processes.boot_ms() <= time.clock_gettime_ns(clock) // 1_000_000
 
 
+def test_time_asleep_counts_on_the_clock_of_leases() -> None:
+    """A time namespace whose boot clock is ahead looks like a machine that slept."""
+    program = "from memd import processes; print(processes.boot_ms())"
+    command = ["unshare", "--time", "--boottime", "3600", "--fork", sys.executable, "-c", program]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    began = processes.boot_ms()
+    run = subprocess.run(command, env=environment, capture_output=True)
+    if run.returncode:
+        pytest.skip("needs root and time namespaces: " + run.stderr.decode("utf-8", "replace").strip()[:80])
+    assert 3_600_000 <= int(run.stdout) - began < 3_700_000
+
+
 def test_without_a_table_of_the_kernel_the_same_is_found(
     child: subprocess.Popen[bytes], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -144,6 +144,10 @@ class Runs:
         """The run again, for the launcher that lost its connection; raises RunGone, Refused."""
         return self._note(await self._records.work(lambda work: opening.take_up(work, run, launcher)))
 
+    def active(self) -> list[Run]:
+        """The runs that are watched, oldest first, as far as this daemon has heard of them."""
+        return sorted(self._active.values(), key=lambda run: run.began_ms)
+
     # ------------------------------------------------------------------------------- while it is there
 
     async def link(

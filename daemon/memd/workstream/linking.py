@@ -59,7 +59,7 @@ def link(
     session  checked; is_prompt: the hook came with a prompt, so the session is certain
     """
     run = work.run(run_id)
-    if run is None or run.state != "active" or run.harness != harness or run.is_passing or is_own is False:
+    if run is None or run.state != "active" or run.harness != harness or run.is_passing:
         return None
     if run.boot != work.moment.boot:
         return None
@@ -67,6 +67,8 @@ def link(
     if run.phase in ("prepared", "planned"):
         run = opening.begin(work, run)
     if run.session != session:
+        if is_own is False and run.session:
+            return None
         if run.is_told and run.session:
             if run.is_confirmed or is_own is None:
                 return None

@@ -63,7 +63,8 @@ def batch(run: Run, said: Sequence[str], loss_count: int, now_ms: int) -> Batch:
                 metadata={"loss_count": loss_count},
             )
         )
-    sessions = () if run.session else (Session(id=session, cwd=clean(os.fsdecode(run.cwd))),)
+    place = Session(id=session, cwd=clean(os.fsdecode(run.cwd)), is_side=True)  # nothing to be resumed
+    sessions = () if run.session else (place,)
     return Batch(harness=run.harness, entries=entries, sessions=sessions, run=run.id)
 
 
@@ -72,7 +73,7 @@ def discovered(rows: Sequence[SessionRow], cwd: str, since_s: float) -> list[str
     found = [
         (instant(row.last_activity) or 0.0, row.id)
         for row in rows
-        if row.cwd == cwd and not row.is_side and row.events and not row.id.startswith(UNRESOLVED)
+        if row.cwd == cwd and not row.is_side and row.events
     ]
     return [session for moment, session in sorted(found, reverse=True) if moment >= since_s]
 

@@ -14,6 +14,7 @@ from memd.ledger.segments import Segments
 from memd.ledger.store import database
 from memd.ledger.store.interface import Filter, LossRow, SessionRow, Stats, StoredEvent
 from memd.ledger.store.scope import spelled
+from memd.ledger.store.workstreams import UNRESOLVED
 
 MAX_FORKS: Final = 32
 """Sessions that one export is stitched from."""
@@ -68,6 +69,8 @@ class Reading:
         if where.session:
             conditions.append("native = ?")
             bindings.append(where.session)
+        else:
+            conditions.append(f"native not glob '{UNRESOLVED}*'")
         if where.cwd:
             condition, paths = below(search.clean(where.cwd))
             conditions.append(condition)

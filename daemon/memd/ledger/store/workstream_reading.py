@@ -100,6 +100,14 @@ class WorkstreamReading:
         return [_workstream(row) for row in rows]
 
     @_told
+    def in_scope(self, workspace: str, project: str) -> list[Workstream]:
+        rows = self._connection.execute(
+            _WORKSTREAM + " where workspace = ? and project = ? order by updated_ms desc, n desc",
+            (workspace, project),
+        )
+        return [_workstream(row) for row in rows]
+
+    @_told
     def workstream(self, workstream: str) -> Workstream | None:
         row = self._connection.execute(_WORKSTREAM + " where id = ?", (workstream,)).fetchone()
         return None if row is None else _workstream(row)

@@ -191,7 +191,8 @@ class Working(WorkstreamReading):
             " from_session, from_run, is_automatic, summary, lists, state, created_ms, expires_ms,"
             " ended_ms, taken_harness,"
             " taken_session, taken_run) values(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"
-            " on conflict(id) do update set state = excluded.state, ended_ms = excluded.ended_ms,"
+            " on conflict(id) do update set workspace = excluded.workspace, project = excluded.project,"
+            " state = excluded.state, ended_ms = excluded.ended_ms,"
             " expires_ms = excluded.expires_ms, taken_harness = excluded.taken_harness,"
             " taken_session = excluded.taken_session, taken_run = excluded.taken_run",
             (

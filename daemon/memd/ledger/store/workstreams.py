@@ -206,6 +206,9 @@ class Looking(Protocol):
     def workstreams(self, place: Place) -> list[Workstream]:
         """The workstreams of one checkout in one scope, last selected first."""
 
+    def in_scope(self, workspace: str, project: str) -> list[Workstream]:
+        """The workstreams of all checkouts in one scope, last used first."""
+
     def workstream(self, workstream: str) -> Workstream | None: ...
 
     def linked(self, workstream: str) -> list[Linked]:
