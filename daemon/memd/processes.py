@@ -20,7 +20,10 @@ _STEADY = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
 
 
 def is_alive(pid: int) -> bool:
-    """Whether a process has this number, also one of another user, which may not be signalled."""
+    """Whether a process of this number can still do anything, also one of another user.
+
+    A stopped one can, one that waits to be reaped cannot: whoever started it may not ask for it for days.
+    """
     if not 0 < pid <= MAX_PID:
         return False
     try:
@@ -28,8 +31,8 @@ def is_alive(pid: int) -> bool:
     except ProcessLookupError:
         return False
     except PermissionError:
-        return True
-    return True
+        pass
+    return not _is_ended(pid)
 
 
 def started_at_ms(pid: int) -> int | None:
@@ -63,12 +66,7 @@ def presence(pid: int, start: str) -> Presence:
     if not is_alive(pid):
         return "gone"
     facts = _stat(pid)
-    if facts is not None:
-        state, now = facts
-        if state in "ZX":
-            return "gone"
-    else:
-        now = start_of(pid)
+    now = facts[1] if facts is not None else start_of(pid)
     if not start or not now:
         return "unknown"
     return "alive" if now == start else "gone"
@@ -108,6 +106,19 @@ def boot_id() -> str:
 def boot_ms() -> int:
     """Milliseconds on a clock that nobody sets and that runs through a suspend."""
     return time.clock_gettime_ns(_STEADY) // 1_000_000
+
+
+def _is_ended(pid: int) -> bool:
+    """Whether it is a zombie, or gone by now."""
+    facts = _stat(pid)
+    if facts is not None:
+        return facts[0] in "ZX"
+    if sys.platform == "linux":
+        return False  # hidden from us, so somebody else's, and there
+    try:
+        return bool(psutil.Process(pid).status() == psutil.STATUS_ZOMBIE)
+    except (psutil.Error, OSError):
+        return False
 
 
 def _stat(pid: int) -> tuple[str, str] | None:

@@ -121,7 +121,8 @@ class Importer:
 
     async def next_batch(self) -> None:
         """Return when something has been put in."""
-        self._batch = self._batch or trio.Event()
+        if self._batch is None:
+            self._batch = trio.Event()
         await self._batch.wait()
 
     async def flush(self) -> None:
