@@ -39,6 +39,7 @@ BLIND_S = 5.0  # the same while no hints come, or a store lies where others writ
 FOLDERS_S = 30.0  # between two looks at the folders' own times: new files that no hint told of
 RETIRE_SOURCES = 1000  # slices of back-fill, after which a worker that is done makes room for a fresh one
 PROGRESS_S = 0.5
+COURTESY = 5  # agents, and the daemon's own answers, come first
 GARBAGE = 50_000  # objects between two looks for circles: a batch holds thousands, and none of them in one
 GIVE_BACK_GROUPS = 4  # of batches, after which a rest is used to give memory back
 KEPT_TROUBLES = 20
@@ -358,6 +359,7 @@ def _nearest(root: bytes) -> list[bytes]:
 def main() -> int:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C in a terminal is the daemon's to heed
     heap.settle()
+    os.nice(COURTESY)
     gc.freeze()
     gc.set_threshold(GARBAGE)
     try:
