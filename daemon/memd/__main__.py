@@ -122,7 +122,7 @@ class Daemon:
         self._stop = trio.Event()
         watch = configuration.current.watch
         self._watcher = Watcher(step_ms=watch.step_ms, poll=watch.mode == "poll")
-        self._healer = Healer(self._ownership(), configuration.current, self._watcher)
+        self._healer = Healer(self._ownership(), self._ownership(), configuration.current, self._watcher)
         self._ledger = Ledger(paths.data_dir() + b"/ledger", self._watcher)
         self._environments = Environments(
             paths.home_dir(), paths.state_dir() + b"/environments.json", self._follow_stores
@@ -175,7 +175,8 @@ class Daemon:
         current = self._configuration.current
         home = paths.home_dir()
         rules = Rules(
-            is_enabled=current.imports.enabled,
+            # before a file was ever understood nobody knows what it keeps out, or which secrets it names
+            is_enabled=current.imports.enabled and self._configuration.was_good,
             harnesses=current.imports.harnesses,
             ignored=tuple(_below_home(home, name) for name in current.imports.ignore_paths),
             extra_patterns=current.redaction.extra_patterns,
@@ -233,7 +234,7 @@ class Daemon:
             self._log_file.reconfigure(current.log)
             logs.configure(self._log_file, current.log.level, self._recent)
             self._watcher.reconfigure(step_ms=current.watch.step_ms, poll=current.watch.mode == "poll")
-            self._healer.reconfigure(current, self._ownership())
+            self._healer.reconfigure(current, self._ownership(), self._ownership())
             self._topics.reconfigure(current.memory.inject)
             self._follow_stores()
         else:

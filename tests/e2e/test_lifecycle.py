@@ -261,3 +261,27 @@ def test_memctl_explains_unknown_words_without_a_traceback(home: Home) -> None:
         assert "Traceback" not in done.stderr
     assert home.memctl("--help").returncode == 0
     assert len(home.memctl("--help").stdout.splitlines()) <= 40
+
+
+def test_nothing_is_imported_before_a_configuration_was_ever_understood(home: Home) -> None:
+    """Nobody knows yet what it keeps out."""
+    config = home.path / ".config/memd/config.toml"
+    config.parent.mkdir(parents=True)
+    config.write_text("[import]\nignore_paths = [\n")
+    folder = home.path / ".claude/projects/-work-one"
+    folder.mkdir(parents=True)
+    record = {
+        "type": "user",
+        "uuid": "00000000-0000-4000-8000-000000000001",
+        "cwd": "/work/one",
+        "sessionId": "11111111-0000-4000-8000-000000000001",
+        "message": {"role": "user", "content": "the kowari plan"},
+    }
+    (folder / "11111111-0000-4000-8000-000000000001.jsonl").write_text(json.dumps(record) + "\n")
+    home.start()
+    assert home.memctl("import", "--wait").returncode == 0
+    assert home.json("search", "kowari") == []
+    config.write_text("[import]\n")
+    assert home.memctl("reload").returncode == 0
+    assert home.memctl("import", "--wait").returncode == 0
+    assert len(home.json("search", "kowari")) == 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 from functools import partial
 
@@ -66,13 +67,7 @@ async def export(ledger: Ledger, request: protocol.Export) -> str:
 
 
 def _page(harness: str, session: str, after: int, reader: SqliteReader) -> list[StoredEvent]:
-    page: list[StoredEvent] = []
-    for event in reader.export(harness, session):
-        if event.sequence > after:
-            page.append(event)
-        if len(page) == PAGE_EVENTS:
-            break
-    return page
+    return list(itertools.islice(reader.export(harness, session, after=after), PAGE_EVENTS))
 
 
 async def import_now(ledger: Ledger, request: protocol.Import) -> protocol.Done:

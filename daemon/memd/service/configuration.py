@@ -15,6 +15,7 @@ class Configuration:
         self.current = settings.Settings()
         self.error = ""
         self.source = ""
+        self.was_good = False  # whether the file has been understood since the start; absent is understood
         self.read()
 
     def read(self) -> bool:
@@ -25,6 +26,7 @@ class Configuration:
         except FileNotFoundError:
             self.current, self.error = settings.Settings(), ""
             self.source = f"{shown(self.path)} (absent: defaults)"
+            self.was_good = True
             return True
         except OSError as reason:
             self.error = f"{shown(self.path)}: cannot be read: {reason.strerror or reason}"
@@ -35,6 +37,7 @@ class Configuration:
         except ConfigError as reason:
             self.error = str(reason)
             return False
+        self.was_good = True
         return True
 
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from memctl.paths import shown
 from memd.protocol import Agent, Entry, Finding
 
+KEPT_BYTES = 1_000_000  # of old notes in one place, from which on a note is due
 WATCH_SHARE = 0.5  # of the user's watch limit, from which on a note is due
 
 
@@ -14,6 +15,7 @@ def findings(
     *,
     agents: Sequence[Agent],
     entries: Sequence[Entry],
+    kept: Sequence[tuple[bytes, int, int]],
     config_error: str,
     memory_trouble: str,
     watch_state: str,
@@ -64,7 +66,18 @@ def findings(
         )
     for agent in agents:
         out += _of_agent(agent, [entry for entry in entries if entry.agent == agent.home])
+    out += [_kept(*one) for one in kept if one[2] >= KEPT_BYTES]
     return tuple(out)
+
+
+def _kept(path: bytes, files: int, size_bytes: int) -> Finding:
+    """Old versions grow without end, because memd deletes nothing: people may."""
+    return Finding(
+        level="note",
+        subject="kept",
+        message=f"{shown(path)} holds {files} old notes, {size_bytes / 1e6:.1f} MB",
+        remedy="Delete what you no longer want; memd does not need it.",
+    )
 
 
 def _watching(state: str, trouble: str, watched: int, limits: Mapping[str, int]) -> Finding:

@@ -99,7 +99,7 @@ class Dispatch:
                 entries = await run(lambda o: o.heal(cwd=cwd, dry_run=dry_run, now_ms=now_ms()))
                 return protocol.Healed(entries=entries)
             case protocol.Where(path=path):
-                return await run(lambda o: o.where(path))
+                return await self._healer.look_up(lambda o: o.where(path))
             case protocol.Diagnose():
                 return protocol.Diagnosis(findings=await self._diagnose())
             case protocol.Reload():
@@ -120,7 +120,7 @@ class Dispatch:
                 return protocol.MemoryReply(result=await self._topics.answer(action))
 
     async def _status(self, request: protocol.Status) -> str:
-        agents, entries = await self._healer.run(lambda o: (o.agents(), o.entries()))
+        agents, entries = await self._healer.look_up(lambda o: (o.agents(), o.entries()))
         watch = status.WatchState(
             state=self._watcher.state, folders=self._watcher.folders, trouble=self._watcher.trouble
         )
@@ -155,10 +155,11 @@ class Dispatch:
         return status.to_text(report, color=request.color, width=max(40, min(request.width, 400)))
 
     async def _diagnose(self) -> tuple[protocol.Finding, ...]:
-        agents, entries = await self._healer.run(lambda o: (o.agents(), o.entries()))
+        agents, entries, kept = await self._healer.look_up(lambda o: (o.agents(), o.entries(), o.kept()))
         found = diagnosis.findings(
             agents=agents,
             entries=entries,
+            kept=[(one.path, one.files, one.size_bytes) for one in kept],
             config_error=self._configuration.error,
             memory_trouble=self._healer.trouble,
             watch_state=self._watcher.state,

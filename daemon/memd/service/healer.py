@@ -32,8 +32,13 @@ log = structlog.get_logger()
 class Healer:
     """The one that runs `Ownership`; everything else goes through `run`."""
 
-    def __init__(self, ownership: Ownership, settings: Settings, watcher: Watcher) -> None:
+    def __init__(
+        self, ownership: Ownership, looking: Ownership, settings: Settings, watcher: Watcher
+    ) -> None:
+        """looking  another view of the same state, for questions that must not wait for a merge"""
         self._ownership = ownership
+        self._looking = looking
+        self._one_question_at_a_time = trio.CapacityLimiter(1)
         self._settings = settings
         self._one_at_a_time = trio.CapacityLimiter(1)
         self._hint = trio.Event()
@@ -62,9 +67,10 @@ class Healer:
             self._seen[config_dir] = None
             self.hint()
 
-    def reconfigure(self, settings: Settings, ownership: Ownership) -> None:
+    def reconfigure(self, settings: Settings, ownership: Ownership, looking: Ownership) -> None:
         self._settings = settings
         self._ownership = ownership
+        self._looking = looking
         self.hint()
 
     async def run(self, work: Callable[[Ownership], T]) -> T:
@@ -74,6 +80,12 @@ class Healer:
         """
         return await trio.to_thread.run_sync(
             work, self._ownership, limiter=self._one_at_a_time, abandon_on_cancel=True
+        )
+
+    async def look_up(self, question: Callable[[Ownership], T]) -> T:
+        """The answer to a question that changes nothing, at once, also while a large merge runs."""
+        return await trio.to_thread.run_sync(
+            question, self._looking, limiter=self._one_question_at_a_time, abandon_on_cancel=True
         )
 
     async def keep(self) -> None:
