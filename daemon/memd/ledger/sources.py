@@ -75,14 +75,14 @@ REMOTE_TYPES = frozenset(
 )
 
 
-def remote_roots() -> list[bytes]:
+def remote_roots(table: str = "/proc/self/mountinfo") -> list[bytes]:
     """Mount points of file systems on which others write without the kernel telling us; none but on Linux.
 
     source  proc_pid_mountinfo(5), Linux 6
     """
     found = []
     try:
-        with open("/proc/self/mountinfo", "rb") as file:
+        with open(table, "rb") as file:
             for line in file:
                 before, _, after = line.partition(b" - ")
                 if after.split(b" ", 1)[0].decode("ascii", "replace") in REMOTE_TYPES:
