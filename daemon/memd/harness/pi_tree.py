@@ -264,7 +264,8 @@ class _Reader:
     def _assistant(self, message: _Message) -> None:
         stopped = message.stopReason
         count = len(self.events)
-        self._blocks(message.content, "assistant", {"status": stopped} if stopped in STOPPED else {})
+        is_stopped = isinstance(stopped, str) and stopped in STOPPED
+        self._blocks(message.content, "assistant", {"status": stopped} if is_stopped else {})
         if isinstance(message.errorMessage, str) and message.errorMessage and len(self.events) == count:
             self._lose("api-error")
 
