@@ -130,7 +130,8 @@ class Ledger:
                 await trio.sleep(TIDY_STEP_S)
                 continue
             if has_done:
-                await trio.to_thread.run_sync(heap.give_back)
+                readers, self._idle = self._idle, []
+                await trio.to_thread.run_sync(_give_back, readers)
                 has_done = False
             with trio.move_on_after(REST_S):
                 await self.importer.next_batch()
@@ -281,6 +282,13 @@ class Ledger:
             return reader.check()
         finally:
             reader.close()
+
+
+def _give_back(readers: list[SqliteReader]) -> None:
+    """Let go of what only work needs: connections with their caches, and what is free on the heap."""
+    for reader in readers:
+        reader.close()
+    heap.give_back()
 
 
 async def _interrupt_when_cancelled(reader: SqliteReader, done: trio.Event) -> None:

@@ -373,6 +373,7 @@ class SqliteWriter:
         """Give some of the pages back that merging has left free."""
         free = self._connection.pragma("freelist_count")
         if not isinstance(free, int) or free < MAX_FREE_PAGES:
+            self._connection.pragma("shrink_memory")  # the system's cache keeps the pages just as well
             return False
         for _ in self._connection.execute(f"pragma incremental_vacuum({SHRINK_PAGES})"):
             pass
