@@ -129,7 +129,9 @@ def our_import(folder: Path, *, has_re2: bool = True, watch_memory: bool = False
                 if memctl(environment, "import", "--wait") != 0:
                     raise SystemExit("the import failed")
                 cost = Cost(spent(child.pid) - before, time.perf_counter() - began)
-            wait_until_tidy(base, child.pid)
+            wait_until_sealed(base)
+            if watch_memory:
+                wait_for_quiet(child.pid)
             later = spent(child.pid) - before - cost.cpu_s
             idle = pss_mib(family(child.pid))
         disk = sum(path.stat().st_size for path in ledger(base).rglob("*") if path.is_file())
@@ -151,12 +153,16 @@ def wait_for_rest(pid: int, environment: dict[str, str]) -> None:
         time.sleep(0.3)
 
 
-def wait_until_tidy(base: Path, pid: int) -> None:
-    """Until no more than one segment of each harness is left unsealed, and merging has come to its end."""
+def wait_until_sealed(base: Path) -> None:
+    """Until no more than one segment of each harness is left unsealed."""
     connection = apsw.Connection(str(ledger(base) / "ledger.sqlite3"), flags=apsw.SQLITE_OPEN_READONLY)
     while connection.execute("select count(*) from segments where state = 'closed'").get:
         time.sleep(0.1)
     connection.close()
+
+
+def wait_for_quiet(pid: int) -> None:
+    """Until nothing is put off any more: the index merged, memory given back."""
     before = -1.0
     while (now := spent(pid)) > before + 0.05:
         before = now
@@ -221,8 +227,7 @@ class Bench:
         self.kept: list[Imported] = []
 
     def rows(self) -> list[Row]:
-        rows = self._beside_the_floor("re2")
-        rows += self._beside_agentsview()
+        rows = self._beside_all()
         rows += self._beside_cc_search()
         if self.megabytes >= 500:
             rows += self._memory()
@@ -251,42 +256,32 @@ class Bench:
         in_turn(self.rounds, *(kept(number) for number in range(len(measures))))
         return [costs[1:] for costs in found]
 
-    def _beside_the_floor(self, gate: str) -> list[Row]:
+    def _beside_all(self) -> list[Row]:
+        """Ours, the floor and the peer in turn; ours and the floor also as if google-re2 were not there."""
+        program = peers.program(peers.AGENTSVIEW, "agentsview")
         measures: list[Callable[[], Cost]] = [
             lambda: self._ours(self.folder),
             lambda: floor_import(self.folder, "re2"),
             lambda: self._ours(self.folder, has_re2=False),
             lambda: floor_import(self.folder, "stdlib"),
         ]
-        ours, floor, plain, plain_floor = self._in_turn(*measures)
-        self._last = (ours, plain)
+        if program:
+            measures.append(lambda: peer_import(self.folder, [peers.native(program), "sync"]))
+        ours, floor, plain, plain_floor, *others = self._in_turn(*measures)
         later = at([one.later_cpu_s for one in self.kept], 0.5)
-        print(f"  housekeeping that follows the {self.megabytes} MB: {later:.2f} s of processor time")
-        return [
+        print(f"  sealing that follows the {self.megabytes} MB: {later:.2f} s of processor time")
+        rows = [
             Row("CPU / floor, both with re2", cpu(ours), cpu(floor), "s", 1.5),
             Row("wall / floor (for scale)", wall(ours), wall(floor), "s", 9.0),
             Row("CPU / floor, both without re2", cpu(plain), cpu(plain_floor), "s", 1.5),
         ]
-
-    def _beside_agentsview(self) -> list[Row]:
-        program = peers.program(peers.AGENTSVIEW, "agentsview")
-        if not program:
-            return []
-        command = [peers.native(program), "sync"]
-        if self.rounds == 1:
-            ours, plain = self._last
-            [theirs] = self._in_turn(lambda: peer_import(self.folder, command))
-        else:
-            ours, plain, theirs = self._in_turn(
-                lambda: self._ours(self.folder),
-                lambda: self._ours(self.folder, has_re2=False),
-                lambda: peer_import(self.folder, command),
-            )
-        return [
-            Row("CPU / agentsview sync, with re2", cpu(ours), cpu(theirs), "s", 0.25),
-            Row("CPU / agentsview sync, without re2 (shown)", cpu(plain), cpu(theirs), "s", 9.0),
-            Row("wall / agentsview sync (for scale)", wall(ours), wall(theirs), "s", 9.0),
-        ]
+        for theirs in others:
+            rows += [
+                Row("CPU / agentsview sync, with re2", cpu(ours), cpu(theirs), "s", 0.25),
+                Row("CPU / agentsview sync, without re2 (shown)", cpu(plain), cpu(theirs), "s", 9.0),
+                Row("wall / agentsview sync (for scale)", wall(ours), wall(theirs), "s", 9.0),
+            ]
+        return rows
 
     def _beside_cc_search(self) -> list[Row]:
         program = peers.program(peers.CC_SEARCH, "cc-search")
@@ -304,6 +299,7 @@ class Bench:
     def _memory(self) -> list[Row]:
         """From an import of its own: looking at memory takes time."""
         last = our_import(self.folder, watch_memory=True)
+        print(f"  sealing and merging that follow: {last.later_cpu_s:.2f} s of processor time")
         idle = [1.5 * bare_imports_mib() + 20]
         return [
             Row("peak memory (PSS) / the 200 MiB allowed", [last.peak_mib], [200.0], "MiB", 1.0),
