@@ -7,7 +7,28 @@ import sys
 
 
 def main() -> int:
-    words = sys.argv[1:]
+    if sys.stdout is None:  # closed by whoever started us
+        sys.stdout = open("/dev/null", "w")  # noqa: SIM115  for the life of the process
+    try:
+        code = _run(sys.argv[1:])
+        sys.stdout.flush()
+    except BrokenPipeError:
+        return _output_is_gone(141)
+    except OSError as reason:
+        sys.stderr.write(f"memctl: cannot write the answer: {reason.strerror or reason}\n")
+        return _output_is_gone(74)
+    return code
+
+
+def _output_is_gone(code: int) -> int:
+    """Whoever read our output left, or the disk is full: nothing more is written at the end either."""
+    import posix
+
+    posix.dup2(posix.open("/dev/null", posix.O_WRONLY), 1)
+    return code
+
+
+def _run(words: list[str]) -> int:
     if words and words[0] == "status":
         from memctl import quick
 

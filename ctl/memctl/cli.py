@@ -81,9 +81,12 @@ def overview() -> str:
 
 def run(words: Sequence[str]) -> int:
     """Run one command; its exit status. No traceback reaches the user."""
-    if not words or words[0] in ("-h", "--help", "help"):
+    if not words:
+        sys.stderr.write(overview())
+        return 64
+    if words[0] in ("-h", "--help", "help"):
         sys.stdout.write(overview())
-        return 0 if words else 64
+        return 0
     if words[0] in ("-V", "--version"):
         from memd import __version__
 
@@ -94,7 +97,7 @@ def run(words: Sequence[str]) -> int:
         sys.stderr.write(f"memctl: there is no command {words[0]!r}\n\n{overview()}")
         return 64
     command = importlib.import_module(f"memctl.commands.{module}")
-    parser = Parser(prog="memctl", usage="memctl COMMAND [...]")
+    parser = Parser(prog="memctl")
     command.add_parser(parser.add_subparsers(dest="command", required=True, parser_class=Parser))
     options = parser.parse_args(list(words))
     try:
@@ -106,8 +109,7 @@ def run(words: Sequence[str]) -> int:
     except KeyboardInterrupt:
         return 130
     except BrokenPipeError:
-        sys.stderr.close()  # the reader of our output left: nothing more to say
-        return 141
+        raise  # the reader of our output left: `main` knows what to do
     except OSError as reason:
         sys.stderr.write(f"memctl: {reason.strerror or reason}: {reason.filename or 'input or output'}\n")
         sys.stderr.write("Check the path and its permissions, then try again.\n")

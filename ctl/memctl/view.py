@@ -66,13 +66,12 @@ def entries_json(entries: Iterable[Entry]) -> list[dict[str, Any]]:
 
 def print_entries(entries: Sequence[Entry], *, planned: bool = False) -> None:
     """Each login in a line, with what was done (or would be), and indented what needs a person."""
-    from rich.padding import Padding
     from rich.text import Text
 
     out = console()
 
     def indented(text: str) -> None:
-        out.print(Padding(Text(text), (0, 0, 0, 4)))
+        out.print(Text("    " + text))  # soft-wrapped: a path is never cut
 
     for entry in entries:
         word = Text(_word(entry, planned), style=STYLES.get(entry.outcome, ""))

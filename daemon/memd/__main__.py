@@ -10,6 +10,7 @@ import sys
 from collections.abc import Awaitable, Callable
 
 import trio
+from msgspec.structs import replace
 
 import memd
 from memctl import paths
@@ -27,6 +28,7 @@ from memd.service.instance import Instance
 from memd.service.ledger import Ledger
 from memd.service.notify import ServiceManager
 from memd.service.watcher import Watcher
+from memd.settings import Settings
 
 AGAIN_S = 5.0  # before a part of the daemon that failed with a bug is begun again
 SWITCH_S = 0.0005
@@ -122,7 +124,7 @@ class Daemon:
         self._stop = trio.Event()
         watch = configuration.current.watch
         self._watcher = Watcher(step_ms=watch.step_ms, poll=watch.mode == "poll")
-        self._healer = Healer(self._ownership(), self._ownership(), configuration.current, self._watcher)
+        self._healer = Healer(self._ownership(), self._ownership(), self._settings(), self._watcher)
         self._ledger = Ledger(paths.data_dir() + b"/ledger", self._watcher)
         self._environments = Environments(
             paths.home_dir(), paths.state_dir() + b"/environments.json", self._follow_stores
@@ -170,6 +172,13 @@ class Daemon:
         """The memory folder of the enrolled agent that works in a directory; empty for none."""
         found = await self._healer.run(lambda owner: owner.where(path))
         return found.owned
+
+    def _settings(self) -> Settings:
+        """What holds. Before the file was ever understood nobody knows what it forbids: nothing is healed."""
+        current = self._configuration.current
+        if self._configuration.was_good:
+            return current
+        return replace(current, memory=replace(current.memory, heal=False))
 
     def _follow_stores(self) -> None:
         current = self._configuration.current
@@ -234,7 +243,7 @@ class Daemon:
             self._log_file.reconfigure(current.log)
             logs.configure(self._log_file, current.log.level, self._recent)
             self._watcher.reconfigure(step_ms=current.watch.step_ms, poll=current.watch.mode == "poll")
-            self._healer.reconfigure(current, self._ownership(), self._ownership())
+            self._healer.reconfigure(self._settings(), self._ownership(), self._ownership())
             self._topics.reconfigure(current.memory.inject)
             self._follow_stores()
         else:

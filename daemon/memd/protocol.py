@@ -91,6 +91,7 @@ class Enroll(Request, frozen=True, kw_only=True, tag="enroll"):
 
 class Unenroll(Request, frozen=True, kw_only=True, tag="unenroll"):
     path: bytes
+    confirmed: bool = False
 
 
 class Heal(Request, frozen=True, kw_only=True, tag="heal"):

@@ -100,7 +100,7 @@ def test_a_broken_configuration_keeps_the_last_good_one_and_is_named(home: Home)
     config.write_text("[memory]\nheal = 7\n")
     reload = home.memctl("reload")
     assert reload.returncode == 78
-    assert "config.toml:2" in reload.stdout
+    assert "config.toml:2" in reload.stderr
     report = home.json("status")
     assert report["health"] == "attention"
     assert "config.toml:2" in report["config_error"]

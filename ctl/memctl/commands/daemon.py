@@ -30,8 +30,9 @@ def run(options: argparse.Namespace) -> int:
     if options.command == "down":
         return _down()
     done = client.ask(protocol.Reload(), protocol.Done, start=False, timeout_s=RELOAD_S)
-    print(done.message)
-    return 0 if done.message == "configuration re-read" else 78
+    is_good = done.message == "configuration re-read"
+    print(done.message, file=sys.stdout if is_good else sys.stderr)
+    return 0 if is_good else 78
 
 
 def _up(quiet: bool) -> int:

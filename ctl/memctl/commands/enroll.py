@@ -5,10 +5,14 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+from collections.abc import Callable
+from typing import TypeVar
 
 from memctl import client, view
 from memctl.paths import shown
 from memd import protocol
+
+R = TypeVar("R")
 
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -23,16 +27,40 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     for parser in (enroll, unenroll):
         parser.add_argument("path", nargs="?", default=".", help="the agent's directory (default: here)")
         parser.add_argument("--json", action="store_true", help="one JSON document")
-    enroll.add_argument("--yes", action="store_true", help="enrol the repository's root without asking")
+        parser.add_argument(
+            "--yes", action="store_true", help="take the root that PATH lies in, without asking"
+        )
 
 
 def run(options: argparse.Namespace) -> int:
     path = os.path.abspath(os.fsencode(options.path))
+    seen = client.client_config_dir()
     if options.command == "enroll":
-        return _enroll(path, options.yes, options.json)
-    gone = client.ask(
-        protocol.Unenroll(path=path, config_dir=client.client_config_dir()), protocol.Unenrolled
+        done = _confirmed(
+            lambda yes: client.ask(
+                protocol.Enroll(path=path, confirmed=yes, config_dir=seen), protocol.Enrolled
+            ),
+            "Enrol {} instead?",
+            options.yes,
+        )
+        if done is None:
+            return 77
+        _show(done.agent, done.entries, options.json)
+        if not options.json:
+            word = "enrolled" if done.is_new else "already enrolled"
+            print(f"{shown(done.agent.home)} is {word}; its memory is {shown(done.agent.owned)}")
+            if not done.entries:
+                print("No login was found yet; each one is linked the moment it appears.")
+        return view.worst(done.entries)
+    gone = _confirmed(
+        lambda yes: client.ask(
+            protocol.Unenroll(path=path, confirmed=yes, config_dir=seen), protocol.Unenrolled
+        ),
+        "Unenrol {}?",
+        options.yes,
     )
+    if gone is None:
+        return 77
     _show(gone.agent, gone.entries, options.json)
     if not options.json:
         print(
@@ -41,27 +69,18 @@ def run(options: argparse.Namespace) -> int:
     return view.worst(gone.entries)
 
 
-def _enroll(path: bytes, yes: bool, as_json: bool) -> int:
-    def request(confirmed: bool) -> protocol.Enroll:
-        return protocol.Enroll(path=path, confirmed=confirmed, config_dir=client.client_config_dir())
-
+def _confirmed(ask: Callable[[bool], R], question: str, yes: bool) -> R | None:
+    """The reply; where memd wants a yes first, a person is asked for it. None: the answer was no."""
     try:
-        done = client.ask(request(yes), protocol.Enrolled)
+        return ask(yes)
     except client.Rejected as reason:
         if not client.needs_yes(reason) or not sys.stdin.isatty():
             raise
         print(f"{reason}", file=sys.stderr)
-        if input(f"Enrol {shown(reason.path)} instead? [y/N] ").strip().lower() not in ("y", "yes"):
+        if input(question.format(shown(reason.path)) + " [y/N] ").strip().lower() not in ("y", "yes"):
             print("nothing was changed", file=sys.stderr)
-            return 77
-        done = client.ask(request(True), protocol.Enrolled)
-    _show(done.agent, done.entries, as_json)
-    if not as_json:
-        word = "enrolled" if done.is_new else "already enrolled"
-        print(f"{shown(done.agent.home)} is {word}; its memory is {shown(done.agent.owned)}")
-        if not done.entries:
-            print("No login was found yet; each one is linked the moment it appears.")
-    return view.worst(done.entries)
+            return None
+        return ask(True)
 
 
 def _show(agent: protocol.Agent, entries: tuple[protocol.Entry, ...], as_json: bool) -> None:

@@ -47,7 +47,7 @@ def _forget(options: argparse.Namespace) -> int:
             harness=options.harness,
             session=options.session,
             project=os.path.realpath(os.fsencode(options.project)) if options.project else b"",
-            before=since(options.before, time.time()),
+            before=since(options.before, time.time(), "--before"),
             matching=options.matching,
             dry_run=dry_run,
         )

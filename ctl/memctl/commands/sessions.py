@@ -132,7 +132,7 @@ def store_variables() -> dict[str, bytes]:
     return {name: value for name in STORE_VARIABLES if (value := os.environb.get(name.encode(), b""))}
 
 
-def since(text: str, now: float) -> str:
+def since(text: str, now: float, option: str = "--since") -> str:
     """The RFC 3339 time that a date, a time or an age means; empty stays empty.
 
     raises  UsageError
@@ -147,7 +147,7 @@ def since(text: str, now: float) -> str:
     try:
         moment_in = datetime.datetime.fromisoformat(text)
     except ValueError:
-        raise UsageError(f"--since {text}: neither a date, nor a time, nor an age like 2d") from None
+        raise UsageError(f"{option} {text}: neither a date, nor a time, nor an age like 2d") from None
     return moment_in.astimezone(datetime.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 

@@ -18,7 +18,7 @@ from memd.harness.losses import CLASSES
 from memd.harness.model import Adapter, Event, Link, Loss, Session, Turn
 from memd.ledger import cursor as cursors
 from memd.ledger.cursor import FileCursor
-from memd.ledger.sources import Source
+from memd.ledger.sources import Source, storable
 
 SLICE_BYTES = 2 << 20
 MAX_READ_BYTES = 16 << 20
@@ -229,7 +229,7 @@ class Reader:
                 return session.id, adapter.begin(session, source.store.flavor)
             if len(head) < size:
                 return None
-        return None
+        raise Unreadable(f"no session can be told from its first {IDENTIFY_BYTES[-1] >> 20} MiB")
 
     def _open(self, source: Source) -> tuple[Plain | Cold, int, int, int, int]:
         try:
@@ -240,7 +240,7 @@ class Reader:
         if not stat.S_ISREG(facts.st_mode):
             os.close(fd)
             raise Unreadable("not a regular file")
-        plain = (facts.st_size, facts.st_ino, facts.st_dev, facts.st_mtime_ns)
+        plain = (facts.st_size, facts.st_ino, facts.st_dev, storable(facts.st_mtime_ns))
         if not source.path.endswith(b".zst"):
             return (Plain(fd, facts.st_size), *plain)
         key = (source.path, facts.st_ino, facts.st_size, facts.st_mtime_ns)

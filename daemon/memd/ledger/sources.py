@@ -171,12 +171,17 @@ def _descend(
         seen.sources.append(_source(harness, store, entry.path, below, facts))
 
 
+def storable(mtime_ns: int) -> int:
+    """A file's time as 64 bits hold it: some file systems keep years beyond 292277."""
+    return max(-(1 << 63), min(mtime_ns, (1 << 63) - 1))
+
+
 def _source(harness: str, store: Store, path: bytes, rel: bytes, facts: os.stat_result) -> Source:
-    size, mtime_ns = facts.st_size, facts.st_mtime_ns
+    size, mtime_ns = facts.st_size, storable(facts.st_mtime_ns)
     if store.database:
         try:
             log = os.stat(path + b"-wal", follow_symlinks=False)
-            size, mtime_ns = size + log.st_size, max(mtime_ns, log.st_mtime_ns)
+            size, mtime_ns = size + log.st_size, max(mtime_ns, storable(log.st_mtime_ns))
         except OSError:
             pass  # no log: all is in the database
     return Source(harness, path, rel, store, facts.st_ino, facts.st_dev, size, mtime_ns)

@@ -278,6 +278,10 @@ class Worker:
             if not reason.is_passing:
                 self._known.set_looks(source.path, now_facts)
             return
+        except Exception as bug:  # noqa: BLE001  one odd source must not keep all others out
+            self._troubles[source.path] = f"reading it failed: {_where(bug)}"
+            self._known.set_looks(source.path, now_facts)
+            return
         self._troubles.pop(source.path, None)
         for batch in made.batches:
             self._outbox.put(batch, is_live=is_live)

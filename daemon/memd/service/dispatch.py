@@ -9,6 +9,8 @@ from collections.abc import Callable
 import memd
 from memctl.paths import shown
 from memd import protocol, wire
+from memd.errors import NeedsConfirmation
+from memd.memory.ownership import Ownership
 from memd.service import answers, diagnosis, status
 from memd.service.configuration import Configuration
 from memd.service.environments import Environments
@@ -34,6 +36,16 @@ Structured = (
     | protocol.Memory
 )
 """Requests that are answered with a Struct; the others get rendered text."""
+
+
+def refuse_another(owner: Ownership, path: bytes) -> None:
+    """raises NeedsConfirmation where `path` is only inside an agent's home"""
+    homes = {agent.home for agent in owner.agents()}
+    if os.path.normpath(path) in homes or os.path.realpath(path) in homes:
+        return
+    root = owner.where(path).root
+    if root in homes:
+        raise NeedsConfirmation(f"{shown(path)} lies inside the agent home {shown(root)}", root)
 
 
 class Dispatch:
@@ -93,7 +105,9 @@ class Dispatch:
                 enrolled = await run(lambda o: o.enroll(path, confirmed=confirmed, now_ms=now_ms()))
                 self._healer.hint()
                 return enrolled
-            case protocol.Unenroll(path=path):
+            case protocol.Unenroll(path=path, confirmed=confirmed):
+                if not confirmed:
+                    await self._healer.look_up(lambda o: refuse_another(o, path))
                 return await run(lambda o: o.unenroll(path, now_ms=now_ms()))
             case protocol.Heal(cwd=cwd, dry_run=dry_run):
                 entries = await run(lambda o: o.heal(cwd=cwd, dry_run=dry_run, now_ms=now_ms()))
@@ -121,13 +135,21 @@ class Dispatch:
 
     async def _status(self, request: protocol.Status) -> str:
         agents, entries = await self._healer.look_up(lambda o: (o.agents(), o.entries()))
+        entries = self._healer.as_it_is(entries)
         watch = status.WatchState(
             state=self._watcher.state, folders=self._watcher.folders, trouble=self._watcher.trouble
         )
         is_older = bool(request.installed) and request.installed != memd.__version__
         topics = await self._topics.state()
         health, line = status.judge(
-            entries, watch, self._configuration.error, self._healer.trouble, is_older, topics
+            entries,
+            watch,
+            self._configuration.error,
+            self._healer.trouble,
+            is_older,
+            topics,
+            has_good_config=self._configuration.was_good,
+            worker_trouble=self._ledger.worker_trouble(),
         )
         report = status.Report(
             health=health,
@@ -156,6 +178,7 @@ class Dispatch:
 
     async def _diagnose(self) -> tuple[protocol.Finding, ...]:
         agents, entries, kept = await self._healer.look_up(lambda o: (o.agents(), o.entries(), o.kept()))
+        entries = self._healer.as_it_is(entries)
         found = diagnosis.findings(
             agents=agents,
             entries=entries,

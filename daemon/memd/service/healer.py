@@ -6,8 +6,9 @@ runs are answered by one more look after it; so a burst costs two looks, not one
 
 from __future__ import annotations
 
+import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import TypeVar
 
 import structlog
@@ -21,6 +22,7 @@ from memd.settings import Settings
 
 T = TypeVar("T")
 
+LOGIN_NAMES = frozenset({b".claude.json", b".credentials.json", b"projects", b"settings.json"})
 WATCHED_FACTOR = 8  # so much more seldom everything is looked at while system events arrive
 OVERDUE_S = 60.0
 BURST = 500  # changes at once, of which the system may have dropped some: look again a little later
@@ -45,6 +47,8 @@ class Healer:
         self._seen: dict[bytes, None] = {}
         self.on_config_homes: Callable[[list[bytes]], None] = lambda _: None
         self._again_at = 0.0
+        self._has_recovered = False
+        self._unhealed: tuple[Entry, ...] = ()
         self.trouble = ""
         self.looks = 0
         self.last_look_at = 0.0
@@ -89,8 +93,7 @@ class Healer:
         )
 
     async def keep(self) -> None:
-        """Recover what a crash left, then heal for ever."""
-        await self._attempt(lambda owner: owner.recover(now_ms=now_ms()))
+        """Heal for ever; first of all what a crash left."""
         while True:
             await self._look()
             rescan_s = self._period_s()
@@ -98,6 +101,12 @@ class Healer:
                 rescan_s = min(rescan_s, self._again_at - trio.current_time())
             with trio.move_on_after(rescan_s):
                 await self._hint.wait()
+
+    def as_it_is(self, recorded: Iterable[Entry]) -> tuple[Entry, ...]:
+        """What is on record, but what the last look could not do: a full disk keeps no record of it."""
+        now = {(entry.agent, entry.config_home): entry for entry in self._unhealed}
+        kept = [entry for entry in recorded if (entry.agent, entry.config_home) not in now]
+        return tuple(sorted([*kept, *now.values()], key=lambda entry: (entry.agent, entry.config_home)))
 
     def _period_s(self) -> float:
         factor = WATCHED_FACTOR if self._watcher.state == "watching" else 1
@@ -110,8 +119,13 @@ class Healer:
 
     async def _look(self) -> None:
         self._hint = trio.Event()
+        if self._settings.memory.heal and not self._has_recovered:
+            self._has_recovered = True
+            await self._attempt(lambda owner: owner.recover(now_ms=now_ms()))
         seen = tuple(self._seen)
-        await self._attempt(lambda owner: self._heal(owner, seen))
+        healed = await self._attempt(lambda owner: self._heal(owner, seen))
+        if healed is not None:
+            self._unhealed = tuple(entry for entry in healed if entry.outcome in ("failed", "skipped"))
         self.looks += 1
         self.last_look_at = trio.current_time()
         logins = await self._attempt(lambda owner: [home.path for home in owner.config_homes()])
@@ -122,7 +136,7 @@ class Healer:
             self._watcher.follow(self._interest, points)
 
     def _heal(self, owner: Ownership, seen: tuple[bytes, ...]) -> tuple[Entry, ...]:
-        owner.config_homes(seen)
+        owner.config_homes([path for path in seen if may_be_login(path)])
         if not self._settings.memory.heal:
             return ()
         return owner.heal(now_ms=now_ms())
@@ -155,6 +169,18 @@ class Healer:
         if reason != self.trouble:
             log.error("heal.failed", reason=reason, exc_info=bug)
         self.trouble = reason
+
+
+def may_be_login(path: bytes) -> bool:
+    """Whether a folder that a client named as its config home may be one, and this user's own."""
+    try:
+        facts = os.stat(path)
+        names = os.listdir(path)
+    except OSError:
+        return False
+    if facts.st_uid != os.getuid() or not os.access(path, os.W_OK):
+        return False
+    return not names or any(name in LOGIN_NAMES for name in names)
 
 
 def now_ms() -> int:

@@ -88,6 +88,7 @@ class Importer:
         self.state = "starting"
         self.trouble = ""
         self.restarts = 0
+        self.failures = 0  # ends in a row of workers that did not live long
         self.pid = 0
         self._last_words = ""
 
@@ -154,6 +155,7 @@ class Importer:
                 continue
             self.state = "restarting"
             self.restarts += 1
+            self.failures = 0 if trio.current_time() - began > STEADY_S else self.failures + 1
             tries = 0 if trio.current_time() - began > STEADY_S else tries + 1
             log.warning("worker.ended", restarts=self.restarts, reason=self._last_words)
             for flush in self._flushes.values():
@@ -243,6 +245,7 @@ class Importer:
             case messages.Progress():
                 self.progress = news
             case messages.Flushed(token=token):
+                self.failures = 0
                 flush = self._flushes.get(token)
                 if flush is not None:
                     flush.done.set()

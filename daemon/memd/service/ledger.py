@@ -33,6 +33,7 @@ from memd.service.watcher import Change, Interest, Watcher
 T = TypeVar("T")
 
 READERS = 4
+WORKER_FAILURES = 3  # in a row, from which on a person should know
 QUESTION_S = 20.0
 TIDY_S = 6.0  # from a batch to housekeeping: what comes in a row is tidied once
 TIDY_STEP_S = 0.05
@@ -186,6 +187,12 @@ class Ledger:
             raise TryAgain(f"the ledger is not open: {self.trouble}", remedy="See `memctl doctor`.")
         with trio.fail_after(QUESTION_S):
             await self._is_open.wait()
+
+    def worker_trouble(self) -> str:
+        """Why the import does not get anywhere; empty while it does."""
+        if self.importer is None or self.importer.failures < WORKER_FAILURES:
+            return ""
+        return f"the worker ended {self.importer.failures} times in a row; see `memctl logs`"
 
     async def state(self) -> LedgerState:
         """How it is, for `memctl status`."""

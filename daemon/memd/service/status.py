@@ -91,15 +91,24 @@ def judge(
     trouble: str,
     is_older: bool,
     topics: TopicsState,
+    *,
+    has_good_config: bool = True,
+    worker_trouble: str = "",
 ) -> tuple[str, str]:
     """Health in a word and in a line, worst thing first."""
+    if worker_trouble:
+        return "degraded", f"nothing is imported: {worker_trouble}"
     if trouble:
         return "degraded", f"memory links are not being healed: {trouble}"
     failed = [entry for entry in entries if entry.outcome == "failed"]
     if failed:
         return "degraded", f"{_count(len(failed), 'memory link')} could not be healed"
     if config_error:
-        return "attention", "the configuration is broken; the last good one is in use"
+        return "attention", (
+            "the configuration is broken; the last good one is in use"
+            if has_good_config
+            else "the configuration is broken; nothing is healed or imported until it is corrected"
+        )
     if topics.config_error:
         return "attention", "memory.jsonc is broken; nothing is written to memory until it is corrected"
     if topics.trouble:

@@ -135,6 +135,12 @@ class Watcher:
                     )
                     if isinstance(changes, set):
                         self._tell(changes)
+            except WatchfilesRustInternalError as reason:
+                # a name that is no text came up: what else happened is unknown, so look at all and arm anew
+                log.debug("watch.lost", reason=str(reason))
+                for interest in self._interests:
+                    interest.on_watch(list(interest.folders))
+                self._change.set()
             finally:
                 stop.set()  # the thread returns within a step; the watch goes with its last reference
 

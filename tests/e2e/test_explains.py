@@ -1,0 +1,163 @@
+"""What a person is told when something is out of order: the truth, and where to look."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from support_daemon import Home, eventually
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Iterator[Home]:
+    made = Home((tmp_path / "home").resolve(), runtime=tmp_path / "run")
+    (made.path / ".claude").mkdir()
+    (made.path / ".claude" / ".credentials.json").write_text("{}")
+    yield made
+    made.memctl("down")
+    made.end_all()
+
+
+@pytest.fixture
+def agent(home: Home, tmp_path: Path) -> Path:
+    path = (tmp_path / "work" / "agent").resolve()
+    (path / ".git").mkdir(parents=True)
+    home.start()
+    assert home.memctl("enroll", str(path)).returncode == 0
+    return path
+
+
+def session(home: Home, number: int, text: str, before: bytes = b"") -> Path:
+    name = f"{number:08d}-0000-4000-8000-000000000000"
+    folder = home.path / ".claude/projects/-work-one"
+    folder.mkdir(parents=True, exist_ok=True)
+    record = {
+        "type": "user",
+        "uuid": f"{number:08d}-0000-4000-8000-000000000001",
+        "cwd": "/work/one",
+        "sessionId": name,
+        "message": {"role": "user", "content": text},
+    }
+    (folder / f"{name}.jsonl").write_bytes(before + json.dumps(record).encode() + b"\n")
+    return folder / f"{name}.jsonl"
+
+
+def test_an_agent_home_that_was_moved_away_is_in_the_status_and_cannot_be_unenrolled_empty(
+    home: Home, agent: Path
+) -> None:
+    (agent / ".memd" / "memory" / "n.md").write_text("n\n")
+    agent.rename(agent.with_name("elsewhere"))
+    home.memctl("heal")
+    eventually(lambda: home.json("status")["health"] != "healthy", 40)
+    refused = home.memctl("unenroll", str(agent))
+    assert refused.returncode == 77
+    assert "Bring the agent home back" in refused.stderr
+    agent.with_name("elsewhere").rename(agent)
+    assert home.memctl("heal").returncode == 0
+    eventually(lambda: home.json("status")["health"] == "healthy", 40)
+
+
+def test_unenrolling_from_a_folder_inside_names_the_agent_and_needs_a_yes(home: Home, agent: Path) -> None:
+    inner = agent / "inner"
+    inner.mkdir()
+    asked = home.memctl("unenroll", str(inner))
+    assert asked.returncode == 77
+    assert str(agent) in asked.stderr
+    assert len(home.json("status")["agents"]) == 1
+    assert home.memctl("unenroll", "--yes", str(inner)).returncode == 0
+    assert home.json("status")["agents"] == []
+
+
+def test_nothing_is_healed_before_a_configuration_was_ever_understood(home: Home, tmp_path: Path) -> None:
+    path = (tmp_path / "work" / "agent").resolve()
+    (path / ".git").mkdir(parents=True)
+    home.start()
+    assert home.memctl("enroll", str(path)).returncode == 0
+    home.end_all()
+    config = home.path / ".config/memd/config.toml"
+    config.parent.mkdir(parents=True)
+    config.write_text('[memory]\nheal = false\n[log]\nlevl = "info"\n')
+    (home.path / ".claude-late").mkdir()
+    (home.path / ".claude-late" / ".credentials.json").write_text("{}")
+    home.start()
+    assert "until it is corrected" in home.memctl("status").stdout
+    assert not (home.path / ".claude-late" / "projects").exists()
+
+
+@pytest.mark.parametrize("stamp", [9_000_000_000_000, -9_000_000_000])
+def test_a_transcript_with_an_absurd_time_keeps_nothing_else_out(home: Home, stamp: int) -> None:
+    odd = session(home, 1, "the odd one")
+    try:
+        os.utime(odd, (stamp, stamp))
+    except OSError:
+        pytest.skip("this file system has no such times")
+    session(home, 2, "the plain one")
+    home.start()
+    assert home.memctl("import", "--wait").returncode == 0
+    assert len(home.json("search", "plain")) == 1
+    assert len(home.json("search", "odd")) == 1
+
+
+def test_a_source_whose_session_cannot_be_told_is_named_in_the_status(home: Home) -> None:
+    session(home, 1, "too late", before=b'{"type":"summary","x":"' + b"y" * (9 << 20) + b'"}\n')
+    session(home, 2, "the plain one")
+    home.start()
+    assert home.memctl("import", "--wait").returncode == 0
+    assert len(home.json("search", "plain")) == 1
+    unreadable = home.json("status")["ledger"]["unreadable"]
+    assert len(home.json("search", "late")) == 1 or "first 8 MiB" in unreadable[0][1]
+
+
+def test_a_name_that_is_no_text_does_not_end_the_watching(home: Home, agent: Path) -> None:
+    (home.path / ".claude" / "projects").mkdir(exist_ok=True)
+    for number in range(3):
+        os.close(os.open(os.fsencode(home.path) + b"/bad\xff%d" % number, os.O_CREAT | os.O_WRONLY))
+    (home.path / ".claude-new").mkdir()
+    (home.path / ".claude-new" / ".credentials.json").write_text("{}")
+    eventually(lambda: (home.path / ".claude-new" / "projects").is_dir(), 5)
+    assert "part.failed" not in (home.path / ".local/state/memd/memd.log").read_text()
+
+
+def test_a_config_dir_that_is_no_login_is_not_taken_over(home: Home, agent: Path, tmp_path: Path) -> None:
+    foreign = tmp_path / "foreign"
+    foreign.mkdir()
+    (foreign / "readme.txt").write_text("not a login\n")
+    for folder in (str(foreign), "/proc/1"):
+        assert home.memctl("where", str(agent), CLAUDE_CONFIG_DIR=folder).returncode == 0
+    assert home.memctl("heal").returncode == 0
+    assert sorted(path.name for path in foreign.iterdir()) == ["readme.txt"]
+    assert home.json("status")["health"] == "healthy"
+
+
+def test_a_long_path_is_never_cut(home: Home, tmp_path: Path) -> None:
+    path = (tmp_path / ("deep " * 12) / "agent").resolve()
+    (path / ".git").mkdir(parents=True)
+    home.start()
+    from memd.memory.key import project_key
+
+    entry = home.path / ".claude" / "projects" / project_key(os.fsencode(path)) / "memory"
+    entry.mkdir(parents=True)
+    (entry / "n.md").write_text("n\n")
+    done = home.memctl("enroll", str(path), COLUMNS="60")
+    assert done.returncode == 0
+    assert str(entry.with_name("memory.pre-shared")) in done.stdout
+
+
+@pytest.mark.parametrize("words", [["status"], ["--help"], ["doctor"], ["where", "/"], ["config"]])
+def test_a_reader_that_leaves_early_causes_no_traceback(home: Home, words: list[str]) -> None:
+    home.start()
+    for output in ("| true", "> /dev/full", ">&-"):
+        done = subprocess.run(
+            ["sh", "-c", f'"$0" -P -m memctl {" ".join(words)} {output}', sys.executable],
+            env=home.environment,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert "Traceback" not in done.stderr, (output, done.stderr)
