@@ -14,13 +14,15 @@ from msgspec import Meta
 
 from memd.errors import ConfigError
 
+Place = Annotated[str, Meta(pattern=r"^~?/")]
+
 
 class Memory(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     heal: Annotated[
         bool, Meta(description="repair memory links by itself; false: only when `memctl heal` asks")
     ] = True
     config_homes: Annotated[
-        tuple[str, ...],
+        tuple[Place, ...],
         Meta(description="further config homes of Claude Code, absolute or beginning with ~/"),
     ] = ()
     rescan_s: Annotated[
@@ -46,7 +48,7 @@ class Import(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         tuple[str, ...], Meta(description="only these (claude, codex, ...); an empty list means all")
     ] = ()
     ignore_paths: Annotated[
-        tuple[str, ...], Meta(description="directories whose sessions are not imported, absolute or ~/...")
+        tuple[Place, ...], Meta(description="directories whose sessions are not imported, absolute or ~/...")
     ] = ()
 
 
@@ -190,7 +192,8 @@ def _takes(base: object, meta: Meta) -> str:
     if get_origin(base) is Literal:
         return " or ".join(f'"{choice}"' for choice in get_args(base))
     if get_origin(base) is tuple:
-        return "a list of strings"
+        is_places = get_args(base)[0] is Place
+        return "a list of paths, absolute or beginning with ~/" if is_places else "a list of strings"
     if base is bool:
         return "true or false"
     word = {int: "a whole number", float: "a number"}.get(base, "a string")  # type: ignore[call-overload]

@@ -316,7 +316,13 @@ def test_what_is_forgotten_is_gone_from_the_disk_and_stays_away(home: Home) -> N
 
 
 @pytest.mark.parametrize(
-    "marker", ["[import]\nenabled = false\n", '[capture]\nignore_paths = ["."]\n', "not = [valid"]
+    "marker",
+    [
+        "[import]\nenabledd = false\n",
+        "[import]\nenabled = false\n",
+        '[capture]\nignore_paths = ["."]\n',
+        "not = [valid",
+    ],
 )
 def test_a_checkout_can_keep_its_sessions_out(home: Home, tmp_path: Path, marker: str) -> None:
     private = tmp_path / "private"

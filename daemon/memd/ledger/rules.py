@@ -9,7 +9,8 @@ the session's directory:
     [capture]
     ignore_paths = ["secret"]  # nothing that was said below these folders, relative to the file
 
-A marker that cannot be read or parsed keeps sessions out: whoever wrote one wanted less imported, not more.
+A marker that cannot be read or parsed, or that says something else under `[import]`, keeps sessions out:
+whoever wrote one wanted less imported, not more.
 """
 
 from __future__ import annotations
@@ -85,6 +86,8 @@ def _read_marker(path: bytes) -> _Marker:
     imports, capture = tables.get("import", {}), tables.get("capture", {})
     if not isinstance(imports, dict) or not isinstance(capture, dict):
         return _Marker(False)
+    if not imports.keys() <= {"enabled"}:
+        return _Marker(False)  # a slip of the pen: somebody wanted something kept out
     paths = capture.get("ignore_paths", [])
     if not isinstance(paths, list) or not all(isinstance(item, str) for item in paths):
         return _Marker(False)

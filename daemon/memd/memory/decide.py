@@ -30,7 +30,9 @@ Action = Literal["linked", "link", "take", "merge-target", "aside", "replace", "
 ACTS = frozenset({"link", "take", "merge-target", "aside", "replace"})
 
 MOVE_IT = "Move it away, and the link is made at the next look."
-FOREIGN = "Remove the link if the memory there is not meant; otherwise leave it."
+FOREIGN = (
+    "If two agents share this key, rename one of their directories; otherwise remove the link, or leave it."
+)
 
 
 class Facts(msgspec.Struct, frozen=True, kw_only=True):
