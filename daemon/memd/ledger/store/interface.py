@@ -23,8 +23,8 @@ T = TypeVar("T")
 MAX_TEXT_BYTES = 64 * 1024
 """Text of one event, in row, index and segment alike."""
 
-BATCH_EVENTS = 600
-BATCH_BYTES = 600 * 1024
+BATCH_EVENTS = 480
+BATCH_BYTES = 480 * 1024
 """Batches that go in together, within both, keep the writer for about 20 ms."""
 
 MAX_LIMIT = 1000
