@@ -57,7 +57,7 @@ def test_an_agent_home_that_was_moved_away_is_in_the_status_and_cannot_be_unenro
     eventually(lambda: home.json("status")["health"] != "healthy", 40)
     refused = home.memctl("unenroll", str(agent))
     assert refused.returncode == 77
-    assert "Bring the agent home back" in refused.stderr
+    assert "bring it back to its place first" in refused.stderr
     agent.with_name("elsewhere").rename(agent)
     assert home.memctl("heal").returncode == 0
     eventually(lambda: home.json("status")["health"] == "healthy", 40)

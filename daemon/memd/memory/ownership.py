@@ -190,11 +190,6 @@ class Ownership:
         changed. While an entry fails the agent stays enrolled, unhealed, and the call can be made again
         """
         enrolment = self._find(path)
-        if not os.path.isdir(enrolment.owned):
-            raise Refused(
-                f"{shown(enrolment.owned)} is not there: the logins would get empty folders",
-                remedy="Bring the agent home back to its place first; its links lead there.",
-            )
         self._agents.mark_leaving(enrolment.home)
         entries = self._give_back(enrolment, now_ms=now_ms)
         return protocol.Unenrolled(agent=enrolment.agent(), entries=entries)

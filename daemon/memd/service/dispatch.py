@@ -38,14 +38,20 @@ Structured = (
 """Requests that are answered with a Struct; the others get rendered text."""
 
 
-def refuse_another(owner: Ownership, path: bytes) -> None:
-    """raises NeedsConfirmation where `path` is only inside an agent's home"""
-    homes = {agent.home for agent in owner.agents()}
-    if os.path.normpath(path) in homes or os.path.realpath(path) in homes:
-        return
-    root = owner.where(path).root
-    if root in homes:
-        raise NeedsConfirmation(f"{shown(path)} lies inside the agent home {shown(root)}", root)
+def check_unenrolment(owner: Ownership, path: bytes) -> None:
+    """raises NeedsConfirmation where `path` is only inside an agent's home, or the agent's memory is away"""
+    agents = {agent.home: agent for agent in owner.agents()}
+    named = next((name for name in (os.path.normpath(path), os.path.realpath(path)) if name in agents), None)
+    if named is None:
+        root = owner.where(path).root
+        if root in agents:
+            raise NeedsConfirmation(f"{shown(path)} lies inside the agent home {shown(root)}", root)
+    elif not os.path.isdir(agents[named].owned):
+        raise NeedsConfirmation(
+            f"{shown(agents[named].owned)} is not there: every login would get an empty folder."
+            " If the agent home was moved, bring it back to its place first",
+            named,
+        )
 
 
 class Dispatch:
@@ -107,7 +113,7 @@ class Dispatch:
                 return enrolled
             case protocol.Unenroll(path=path, confirmed=confirmed):
                 if not confirmed:
-                    await self._healer.look_up(lambda o: refuse_another(o, path))
+                    await self._healer.look_up(lambda o: check_unenrolment(o, path))
                 return await run(lambda o: o.unenroll(path, now_ms=now_ms()))
             case protocol.Heal(cwd=cwd, dry_run=dry_run):
                 entries = await run(lambda o: o.heal(cwd=cwd, dry_run=dry_run, now_ms=now_ms()))
