@@ -30,7 +30,7 @@ class Memory(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         Meta(
             ge=1,
             le=3600,
-            description="seconds between two looks at everything while no system events come (else 8 times)",
+            description="seconds between two looks at everything while no system events come (else 15 times)",
         ),
     ] = 4.0
     inject: Annotated[

@@ -137,11 +137,11 @@ def family(pid: int) -> list[int]:
 
 
 def cpu_s(pids: Sequence[int]) -> float:
-    ticks = 0
-    for pid in pids:
-        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-        ticks += int(fields[11]) + int(fields[12])
-    return ticks / os.sysconf("SC_CLK_TCK")
+    """Processor time of these processes, of threads that have ended too, to the nanosecond.
+
+    source  clock_getcpuclockid(3): how Linux numbers the clock of another process
+    """
+    return sum(time.clock_gettime_ns((~pid << 3) | 2) for pid in pids) / 1e9
 
 
 def wakeups(pids: Sequence[int], seconds: float) -> float:

@@ -36,7 +36,7 @@ from memd.ledger.sources import Source
 WINDOW = 3  # groups of batches under way
 RESCAN_S = 600.0  # between two looks at every file, whatever the hints said
 BLIND_S = 5.0  # the same while no hints come, or a store lies where others write unseen
-FOLDERS_S = 30.0  # between two looks at the folders' own times: new files that no hint told of
+FOLDERS_S = 60.0  # between two looks at the folders' own times: new files that no hint told of
 RETIRE_SOURCES = 1000  # slices of back-fill, after which a worker that is done makes room for a fresh one
 PROGRESS_S = 0.5
 COURTESY = 5  # agents, and the daemon's own answers, come first
@@ -66,7 +66,7 @@ class Worker:
         self._is_queued: set[bytes] = set()
         self._outbox = Outbox()
         self._number = 0
-        self._given_back = 0  # number of the last group before memory was given back
+        self._given_back = -GIVE_BACK_GROUPS  # so that the first look at everything is followed by it too
         self._unacknowledged: set[int] = set()
         self._flushes: list[int] = []
         self._folders: dict[bytes, int] = {}  # folder -> its mtime when it was listed

@@ -23,7 +23,7 @@ from memd.settings import Settings
 T = TypeVar("T")
 
 LOGIN_NAMES = frozenset({b".claude.json", b".credentials.json", b"projects", b"settings.json"})
-WATCHED_FACTOR = 8  # so much more seldom everything is looked at while system events arrive
+WATCHED_FACTOR = 15  # so much more seldom everything is looked at while system events arrive
 OVERDUE_S = 60.0
 BURST = 500  # changes at once, of which the system may have dropped some: look again a little later
 BURST_S = 2.0
