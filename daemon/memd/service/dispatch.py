@@ -117,6 +117,7 @@ class Dispatch:
                 return await run(lambda o: o.unenroll(path, now_ms=now_ms()))
             case protocol.Heal(cwd=cwd, dry_run=dry_run):
                 entries = await run(lambda o: o.heal(cwd=cwd, dry_run=dry_run, now_ms=now_ms()))
+                self._healer.hint()  # a look of its own, so that the status says what this one met
                 return protocol.Healed(entries=entries)
             case protocol.Where(path=path):
                 return await self._healer.look_up(lambda o: o.where(path))
