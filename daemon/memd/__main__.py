@@ -7,6 +7,7 @@ import os
 import resource
 import signal
 import sys
+import time
 from collections.abc import Awaitable, Callable
 
 import trio
@@ -16,19 +17,29 @@ import memd
 from memctl import paths
 from memd import heap
 from memd.errors import MemdError
+from memd.git import Git
 from memd.ledger.messages import Rules
+from memd.ledger.store.workstreams import Run
 from memd.memory.ownership import Ownership
 from memd.memory.shared.topics import TopicStore
 from memd.service import logs, topics
 from memd.service.configuration import Configuration
 from memd.service.dispatch import Dispatch
 from memd.service.environments import Environments
-from memd.service.healer import Healer
+from memd.service.handoffs import Handoffs
+from memd.service.healer import Healer, now_ms
+from memd.service.hooks import HookService
 from memd.service.instance import Instance
+from memd.service.launches import Launches
 from memd.service.ledger import Ledger
 from memd.service.notify import ServiceManager
+from memd.service.overview import Overview
+from memd.service.runs import Runs
+from memd.service.server import Traffic
 from memd.service.watcher import Watcher
+from memd.service.work import WorkAnswers
 from memd.settings import Settings
+from memd.workstream.checkpoint import Checkpoint, git_checkpoint
 
 AGAIN_S = 5.0  # before a part of the daemon that failed with a bug is begun again
 SWITCH_S = 0.0005
@@ -132,16 +143,53 @@ class Daemon:
         self._topics = self._memory_topics()
         self._healer.on_config_homes = self._environments.set_config_homes
         self._follow_stores()
-        self._dispatch = Dispatch(
-            healer=self._healer,
-            watcher=self._watcher,
+        self._runs = Runs(self._ledger, checkpoint=_checkpoint, wall_ms=now_ms)
+        self._handoffs = Handoffs(self._ledger, wall_ms=now_ms)
+        self._hooks = HookService(
+            runs=self._runs,
+            handoffs=self._handoffs,
             ledger=self._ledger,
+            healer=self._healer,
             topics=self._topics,
             environments=self._environments,
-            configuration=configuration,
+            home=paths.home_dir(),
+            state=paths.state_dir(),
+        )
+        self._dispatch = self._make_dispatch(recent, origin)
+
+    def _make_dispatch(self, recent: logs.RecentErrors, origin: str) -> Dispatch:
+        home = paths.home_dir()
+        overview = Overview(
+            healer=self._healer,
+            ledger=self._ledger,
+            topics=self._topics,
+            watcher=self._watcher,
+            configuration=self._configuration,
+            runs=self._runs,
+            hooks=self._hooks,
             recent=recent,
-            address=instance.address,
+            traffic=Traffic(),
+            address=self._instance.address,
             origin=origin,
+            started_s=time.monotonic(),
+        )
+        return Dispatch(
+            healer=self._healer,
+            ledger=self._ledger,
+            topics=self._topics,
+            launches=Launches(
+                runs=self._runs,
+                ledger=self._ledger,
+                healer=self._healer,
+                environments=self._environments,
+                home=home,
+                state=paths.state_dir(),
+            ),
+            hooks=self._hooks,
+            work=WorkAnswers(runs=self._runs, handoffs=self._handoffs, ledger=self._ledger, home=home),
+            environments=self._environments,
+            configuration=self._configuration,
+            overview=overview,
             stop=self._stop.set,
             reload=self.reload,
         )
@@ -207,6 +255,8 @@ class Daemon:
                             ("healer", self._healer.keep),
                             ("ledger", self._ledger.run),
                             ("topics", self._topics.keep),
+                            ("runs", self._runs.keep),
+                            ("hooks", self._hooks.keep),
                         ):
                             background.start_soon(self._keep_running, name, part)
                         self._manager.tell("READY=1", f"STATUS=serving, {self._configuration.source}")
@@ -215,6 +265,7 @@ class Daemon:
                         await self._stop.wait()
                         accepting.cancel_scope.cancel()
                     self._manager.tell("STOPPING=1", "STATUS=finishing open requests")
+                    self._dispatch.server.release()
                     requests.cancel_scope.deadline = trio.current_time() + DRAIN_S
                 background.cancel_scope.cancel()
         log.info("daemon.stopped")
@@ -249,6 +300,12 @@ class Daemon:
         else:
             log.warning("config.refused", message=self._configuration.error)
         self._manager.tell("READY=1", f"STATUS=serving, {self._configuration.source}")
+
+
+async def _checkpoint(run: Run) -> Checkpoint:
+    """The state of a run's checkout, as the daemon's own git sees it."""
+    variables = {os.fsdecode(name): value for name, value in os.environb.items()}
+    return await trio.to_thread.run_sync(git_checkpoint, run.cwd, Git(variables))
 
 
 def _below_home(home: bytes, name: str) -> bytes:

@@ -11,7 +11,7 @@ from typing import Literal
 
 import msgspec
 
-from memd import protocol_memory
+from memd import protocol_memory, protocol_runs, protocol_work
 from memd.errors import BadRequest
 
 Form = Literal["text", "json"]
@@ -178,6 +178,21 @@ class Memory(Request, frozen=True, kw_only=True, tag="memory"):
     action: protocol_memory.AnyAction
 
 
+class Run(Request, frozen=True, kw_only=True, tag="run"):
+    """One step of a launcher's conversation; the connection stays open for the next one."""
+
+    step: protocol_runs.AnyStep
+
+
+class Work(Request, frozen=True, kw_only=True, tag="work"):
+    """Something with workstreams or handoffs. Answered as rendered text."""
+
+    action: protocol_work.AnyAction
+    form: Form = "text"
+    color: bool = False
+    width: int = 80
+
+
 AnyRequest = (
     Ping
     | Status
@@ -195,6 +210,8 @@ AnyRequest = (
     | Forget
     | CheckLedger
     | Memory
+    | Run
+    | Work
 )
 
 
@@ -287,6 +304,10 @@ class MemoryReply(Reply, frozen=True, kw_only=True, tag="memory"):
     result: protocol_memory.AnyResult
 
 
+class RunReply(Reply, frozen=True, kw_only=True, tag="run"):
+    answer: protocol_runs.AnyAnswer
+
+
 AnyReply = (
     Pong
     | Done
@@ -299,6 +320,7 @@ AnyReply = (
     | Forgotten
     | LedgerReport
     | MemoryReply
+    | RunReply
 )
 
 

@@ -12,13 +12,11 @@ from memctl import hook
 from memd import protocol
 from memd.errors import BadRequest, Refused
 from memd.service import server as server_module
-from memd.service.server import Server
-
-Pair = tuple[bytes, bytes]
+from memd.service.server import Answered, Server
 
 
-async def echo(kind: bytes, body: bytes) -> Pair:
-    return kind, body
+async def echo(kind: bytes, body: bytes, peer: int) -> Answered:
+    return Answered(kind, body)
 
 
 async def _reply(stream: trio.abc.ReceiveStream) -> bytes:
@@ -106,12 +104,12 @@ def test_json_however_broken_is_a_bad_request(body: bytes) -> None:
 async def test_a_bug_is_answered_internal_and_the_next_client_is_served() -> None:
     calls = 0
 
-    async def answer(kind: bytes, body: bytes) -> Pair:
+    async def answer(kind: bytes, body: bytes, peer: int) -> Answered:
         nonlocal calls
         calls += 1
         if calls == 1:
             raise ZeroDivisionError
-        return await echo(kind, body)
+        return await echo(kind, body, peer)
 
     server = Server(answer)
     replies = []
@@ -126,7 +124,7 @@ async def test_a_bug_is_answered_internal_and_the_next_client_is_served() -> Non
 
 
 async def test_a_refusal_keeps_its_code_words_and_remedy() -> None:
-    async def answer(kind: bytes, body: bytes) -> Pair:
+    async def answer(kind: bytes, body: bytes, peer: int) -> Answered:
         raise Refused("the thing is odd", remedy="Straighten it.")
 
     client, end = memory_stream_pair()
@@ -155,7 +153,7 @@ async def test_at_the_cap_the_oldest_silent_peer_makes_room(monkeypatch: pytest.
         await client.send_all(hook.frame(b"j", b"{}"))
         assert await _reply(client) == b"memd1 j 2\n{}"
         assert await idle[0][0].receive_some(1) == b""
-        assert server.clients == 2
+        assert server.traffic.clients == 2
         nursery.cancel_scope.cancel()
 
 
@@ -171,3 +169,32 @@ async def test_nobody_waits_behind_idle_peers(autojump_clock: MockClock) -> None
         assert await _reply(client) == b"memd1 j 2\n{}"
         assert trio.current_time() == began
         nursery.cancel_scope.cancel()
+
+
+async def test_a_conversation_goes_on_as_long_as_the_answers_say_so(autojump_clock: MockClock) -> None:
+    async def count(kind: bytes, body: bytes, peer: int) -> Answered:
+        return Answered(kind, body, goes_on=body != b"last")
+
+    client, end = memory_stream_pair()
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(Server(count).converse, end)
+        await client.send_all(hook.frame(b"j", b"first"))
+        assert await client.receive_some() == hook.frame(b"j", b"first")
+        await trio.sleep(3600)  # a person thinks; the connection stays
+        await client.send_all(hook.frame(b"j", b"last"))
+        assert await _reply(client) == hook.frame(b"j", b"last")
+
+
+async def test_an_open_conversation_does_not_hold_up_the_end(autojump_clock: MockClock) -> None:
+    async def on(kind: bytes, body: bytes, peer: int) -> Answered:
+        return Answered(kind, body, goes_on=True)
+
+    server = Server(on)
+    client, end = memory_stream_pair()
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(server.converse, end)
+        await client.send_all(hook.frame(b"j", b"first"))
+        assert await client.receive_some() == hook.frame(b"j", b"first")
+        await wait_all_tasks_blocked()
+        server.release()
+        assert await _reply(client) == b""

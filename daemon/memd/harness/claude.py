@@ -20,6 +20,8 @@ from collections.abc import Sequence
 import msgspec
 
 from memd.harness.chain import Chain, sum_of
+from memd.harness.claude_hooks import HOOKS
+from memd.harness.claude_launch import LAUNCH
 from memd.harness.claude_records import (
     CALLS,
     COMPACTIONS,
@@ -446,4 +448,6 @@ ADAPTER = Adapter(
     begin=begin,
     parse=parse,
     start_output_limit=OutputLimit(10_000),
+    launch=LAUNCH,
+    hooks=HOOKS,
 )

@@ -23,6 +23,8 @@ from collections.abc import Sequence
 import msgspec
 from msgspec.structs import replace
 
+from memd.harness.codex_hooks import HOOKS
+from memd.harness.codex_launch import LAUNCH
 from memd.harness.codex_mirrors import Mirrors, Pending, Reply, sum_of
 from memd.harness.codex_records import (
     ACTIONS,
@@ -474,4 +476,6 @@ ADAPTER = Adapter(
     kin=kin,
     parse=parse,
     start_output_limit=OutputLimit(9_000, "bytes"),
+    launch=LAUNCH,
+    hooks=HOOKS,
 )

@@ -11,6 +11,9 @@ from typing import Literal, Protocol
 
 import msgspec
 
+from memd.harness.hooking import Hooks
+from memd.harness.launching import Launch
+
 Kind = Literal["message", "tool_call", "tool_result", "compaction", "checkpoint", "annotation"]
 
 MAX_EVENT_BYTES = 128 * 1024  # one event as an adapter gives it; the ledger scrubs, then cuts to 64 KiB
@@ -265,6 +268,8 @@ class Adapter(msgspec.Struct, frozen=True, kw_only=True):
     queries       SELECTs for its database, with `parse_rows`; one state for all of them
     gather        makes rows of the stores that say `documents`
     start_output_limit  what a start hook, or what else takes its place, may tell the model at once
+    launch        how it is started; None: memd cannot start it
+    hooks         what it calls memd for; None: nothing
     """
 
     name: str
@@ -279,6 +284,8 @@ class Adapter(msgspec.Struct, frozen=True, kw_only=True):
     parse_rows: ParseRows | None = None
     gather: Gather | None = None
     start_output_limit: OutputLimit = OutputLimit(30_000)
+    launch: Launch | None = None
+    hooks: Hooks | None = None
 
 
 def event_id(harness: str, event: Event) -> str:

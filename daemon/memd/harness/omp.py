@@ -12,6 +12,8 @@ outputs and to make a branch last; entries keep their ids and times then.
 from __future__ import annotations
 
 from memd.harness.model import Adapter, Environment, Store
+from memd.harness.omp_hooks import HOOKS
+from memd.harness.omp_launch import LAUNCH
 from memd.harness.pi_tree import begin, identify, parse
 
 TITLE_BYTES = 256
@@ -62,4 +64,6 @@ ADAPTER = Adapter(
     identify=identify,
     begin=begin,
     parse=parse,
+    launch=LAUNCH,
+    hooks=HOOKS,
 )

@@ -22,6 +22,8 @@ from __future__ import annotations
 
 from memd.harness.model import MAX_EVENT_BYTES, MAX_RECORD_BYTES, Adapter, Environment, Query, Session, Store
 from memd.harness.opencode_files import gather, session_of
+from memd.harness.opencode_hooks import HOOKS
+from memd.harness.opencode_launch import LAUNCH
 from memd.harness.opencode_rows import COLUMNS, UNFINISHED, parse_rows
 
 LOOK_BACK_MS = 24 * 3600 * 1000
@@ -171,4 +173,6 @@ ADAPTER = Adapter(
     queries=(MESSAGES, AT_REST),
     parse_rows=parse_rows,
     gather=gather,
+    launch=LAUNCH,
+    hooks=HOOKS,
 )

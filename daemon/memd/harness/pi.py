@@ -12,6 +12,8 @@ header's `cwd` decides. Files are appended to, but for a file of an older versio
 from __future__ import annotations
 
 from memd.harness.model import Adapter, Environment, Store
+from memd.harness.pi_hooks import HOOKS
+from memd.harness.pi_launch import LAUNCH
 from memd.harness.pi_tree import begin, identify, parse
 
 
@@ -30,4 +32,6 @@ ADAPTER = Adapter(
     identify=identify,
     begin=begin,
     parse=parse,
+    launch=LAUNCH,
+    hooks=HOOKS,
 )

@@ -3,23 +3,25 @@
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Callable
 
 import memd
 from memctl.paths import shown
 from memd import protocol, wire
-from memd.errors import NeedsConfirmation
+from memd.errors import MemdError, NeedsConfirmation
 from memd.memory.ownership import Ownership
-from memd.service import answers, diagnosis, status
+from memd.protocol_runs import AnyStep
+from memd.service import answers
 from memd.service.configuration import Configuration
 from memd.service.environments import Environments
 from memd.service.healer import Healer, now_ms
+from memd.service.hooks import HookService
+from memd.service.launches import Launches
 from memd.service.ledger import Ledger
-from memd.service.logs import RecentErrors
-from memd.service.server import Server
+from memd.service.overview import Overview
+from memd.service.server import Answered, Server, failure
 from memd.service.topics import MemoryTopics
-from memd.service.watcher import Watcher, limits
+from memd.service.work import WorkAnswers
 
 Structured = (
     protocol.Ping
@@ -63,50 +65,65 @@ class Dispatch:
         healer: Healer,
         ledger: Ledger,
         topics: MemoryTopics,
-        watcher: Watcher,
+        launches: Launches,
+        hooks: HookService,
+        work: WorkAnswers,
         environments: Environments,
         configuration: Configuration,
-        recent: RecentErrors,
-        address: bytes,
-        origin: str,
+        overview: Overview,
         stop: Callable[[], None],
         reload: Callable[[], None],
     ) -> None:
         self._healer = healer
         self._ledger = ledger
         self._topics = topics
-        self._watcher = watcher
+        self._launches = launches
+        self._hooks = hooks
+        self._work = work
         self._environments = environments
         self._configuration = configuration
-        self._recent = recent
-        self._address = address
-        self._origin = origin
+        self._overview = overview
         self._stop = stop
         self._reload = reload
-        self._started = time.monotonic()
-        self.server = Server(self.answer)
+        self.server = Server(self.answer, overview.traffic)
 
-    async def answer(self, kind: bytes, body: bytes) -> tuple[bytes, bytes]:
+    async def answer(self, kind: bytes, body: bytes, peer: int) -> Answered:
+        """peer: the pid at the other end"""
         if kind == b"h":
-            return b"t", wire.rendered("")  # no hook has an answer yet
+            return Answered(b"t", wire.rendered(await self._hooks.answer(body)))
         request = protocol.decode_request(body)
         self._healer.see(request.config_dir)
         match request:
+            case protocol.Run(step=step):
+                return Answered(b"j", protocol.encode(await self._step(step, peer)), goes_on=True)
             case protocol.Status():
-                return b"t", wire.rendered(await self._status(request))
+                text = await self._overview.status(request)
             case protocol.Sessions():
-                return b"t", wire.rendered(await answers.sessions(self._ledger, request))
+                text = await answers.sessions(self._ledger, request)
             case protocol.Search():
-                return b"t", wire.rendered(await answers.search(self._ledger, request))
+                text = await answers.search(self._ledger, request)
             case protocol.Export():
-                return b"t", wire.rendered(await answers.export(self._ledger, request))
-        return b"j", protocol.encode(await self._reply(request))
+                text = await answers.export(self._ledger, request)
+            case protocol.Work():
+                text = await self._work.answer(request)
+            case _:
+                return Answered(b"j", protocol.encode(await self._reply(request)))
+        return Answered(b"t", wire.rendered(text))
+
+    async def _step(self, step: AnyStep, peer: int) -> protocol.AnyReply:
+        """A refused step ends no conversation: the launcher may have another one to say."""
+        try:
+            return protocol.RunReply(answer=await self._launches.step(step, peer))
+        except MemdError as reason:
+            return failure(reason)
 
     async def _reply(self, request: Structured) -> protocol.AnyReply:
         run = self._healer.run
         match request:
             case protocol.Ping():
-                return protocol.Pong(version=memd.__version__, pid=os.getpid(), uptime_s=self._uptime())
+                return protocol.Pong(
+                    version=memd.__version__, pid=os.getpid(), uptime_s=self._overview.uptime_s()
+                )
             case protocol.Enroll(path=path, confirmed=confirmed):
                 enrolled = await run(lambda o: o.enroll(path, confirmed=confirmed, now_ms=now_ms()))
                 self._healer.hint()
@@ -122,7 +139,7 @@ class Dispatch:
             case protocol.Where(path=path):
                 return await self._healer.look_up(lambda o: o.where(path))
             case protocol.Diagnose():
-                return protocol.Diagnosis(findings=await self._diagnose())
+                return protocol.Diagnosis(findings=await self._overview.findings())
             case protocol.Reload():
                 self._reload()
                 error = self._configuration.error
@@ -139,66 +156,3 @@ class Dispatch:
                 return await answers.check(self._ledger, request)
             case protocol.Memory(action=action):
                 return protocol.MemoryReply(result=await self._topics.answer(action))
-
-    async def _status(self, request: protocol.Status) -> str:
-        agents, entries = await self._healer.look_up(lambda o: (o.agents(), o.entries()))
-        entries = self._healer.as_it_is(entries)
-        watch = status.WatchState(
-            state=self._watcher.state, folders=self._watcher.folders, trouble=self._watcher.trouble
-        )
-        is_older = bool(request.installed) and request.installed != memd.__version__
-        topics = await self._topics.state()
-        health, line = status.judge(
-            entries,
-            watch,
-            self._configuration.error,
-            self._healer.trouble,
-            is_older,
-            topics,
-            has_good_config=self._configuration.was_good,
-            worker_trouble=self._ledger.worker_trouble(),
-        )
-        report = status.Report(
-            health=health,
-            health_line=line,
-            version=memd.__version__,
-            installed=request.installed,
-            pid=os.getpid(),
-            uptime_s=round(self._uptime(), 3),
-            socket=shown(self._address),
-            clients=self.server.clients,
-            served=self.server.served,
-            config=self._configuration.source,
-            config_error=self._configuration.error,
-            service=self._origin,
-            watch=watch,
-            watch_limits=limits(),
-            memory_trouble=self._healer.trouble,
-            errors=tuple(self._recent.rows),
-            agents=status.agent_rows(agents, entries),
-            ledger=await self._ledger.state(),
-            topics=topics,
-        )
-        if request.form == "json":
-            return status.to_json(report)
-        return status.to_text(report, color=request.color, width=max(40, min(request.width, 400)))
-
-    async def _diagnose(self) -> tuple[protocol.Finding, ...]:
-        agents, entries, kept = await self._healer.look_up(lambda o: (o.agents(), o.entries(), o.kept()))
-        entries = self._healer.as_it_is(entries)
-        found = diagnosis.findings(
-            agents=agents,
-            entries=entries,
-            kept=[(one.path, one.files, one.size_bytes) for one in kept],
-            config_error=self._configuration.error,
-            memory_trouble=self._healer.trouble,
-            watch_state=self._watcher.state,
-            watch_trouble=self._watcher.trouble,
-            watched=self._watcher.folders,
-            watch_limits=limits(),
-            overdue_s=self._healer.overdue_s(),
-        )
-        return (*found, *await self._topics.findings())
-
-    def _uptime(self) -> float:
-        return time.monotonic() - self._started

@@ -26,6 +26,20 @@ def peer_uid(sock: socket.socket | trio.socket.SocketType) -> int:
     return uid.value
 
 
+def peer_pid(sock: socket.socket | trio.socket.SocketType) -> int:
+    """The process that connected; 0 when it cannot be told. Of a socket that was handed on, the first owner.
+
+    source  unix(7) SO_PEERCRED on Linux; LOCAL_PEERPID (2) at level SOL_LOCAL (0) on macOS, <sys/un.h>
+    """
+    try:
+        if sys.platform == "linux":
+            raw = sock.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i"))
+            return max(int(struct.unpack("3i", raw)[0]), 0)
+        return max(sock.getsockopt(0, 2), 0)
+    except OSError:
+        return 0
+
+
 def is_same_user(sock: socket.socket | trio.socket.SocketType) -> bool:
     try:
         return peer_uid(sock) == os.getuid()

@@ -9,20 +9,42 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable
+from typing import NamedTuple
 
+import msgspec
 import structlog
 import trio
 
 from memd import wire
 from memd.errors import BadRequest, MemdError, TryAgain
 from memd.protocol import Failure, encode
-from memd.service.peer import is_same_user
+from memd.service.peer import is_same_user, peer_pid
 
-Answer = Callable[[bytes, bytes], Awaitable[tuple[bytes, bytes]]]
+
+class Traffic(msgspec.Struct):
+    """What the socket has seen."""
+
+    clients: int = 0
+    served: int = 0
+    refused: int = 0
+
+
+class Answered(NamedTuple):
+    """goes_on: the peer may say more on the same connection."""
+
+    kind: bytes
+    body: bytes
+    goes_on: bool = False
+
+
+Message = tuple[bytes, bytes] | BadRequest
+Answer = Callable[[bytes, bytes, int], Awaitable[Answered]]
+"""From kind, body and the peer's pid to the reply."""
 
 REQUEST_S = 2.0  # from accept to the last byte of the request
 REPLY_S = 10.0  # for a peer to take its answer
 MAX_CLIENTS = 1024
+MAX_HELD = 256  # conversations that stay open between two steps
 MAX_WAITING = 960  # peers without a whole request; the rest of MAX_CLIENTS is for those being answered
 
 log = structlog.get_logger()
@@ -31,13 +53,12 @@ log = structlog.get_logger()
 class Server:
     """Converses with every accepted stream; holds the count and the queue of peers that have not spoken."""
 
-    def __init__(self, answer: Answer) -> None:
+    def __init__(self, answer: Answer, traffic: Traffic | None = None) -> None:
         self._answer = answer
         self._waiting: OrderedDict[int, trio.CancelScope] = OrderedDict()
+        self._held: set[trio.CancelScope] = set()
         self._next = 0
-        self.clients = 0
-        self.served = 0
-        self.refused = 0
+        self.traffic = traffic or Traffic()
 
     async def serve(
         self,
@@ -52,43 +73,48 @@ class Server:
         )
 
     async def converse(self, stream: trio.abc.Stream) -> None:
-        self.clients += 1
+        self.traffic.clients += 1
         try:
             if self._may_speak(stream):
-                await self._one_request(stream)
+                await self._conversation(stream)
             else:
-                self.refused += 1
+                self.traffic.refused += 1
         except (trio.BrokenResourceError, trio.ClosedResourceError):
             pass  # the peer went away: its business
         finally:
-            self.clients -= 1
+            self.traffic.clients -= 1
             await trio.aclose_forcefully(stream)  # without waiting for a peer that does not read
 
     def _may_speak(self, stream: trio.abc.Stream) -> bool:
         if isinstance(stream, trio.SocketStream) and not is_same_user(stream.socket):
             return False
-        return self.clients <= MAX_CLIENTS
+        return self.traffic.clients <= MAX_CLIENTS
 
-    async def _one_request(self, stream: trio.abc.Stream) -> None:
+    async def _conversation(self, stream: trio.abc.Stream) -> None:
+        peer = peer_pid(stream.socket) if isinstance(stream, trio.SocketStream) else 0
+        message = await self._first(stream)
+        while message is not None:
+            answered = await self._answered(message, peer)
+            self.traffic.served += 1
+            with trio.move_on_after(REPLY_S) as scope:
+                await wire.send_message(stream, answered.kind, answered.body)
+            if scope.cancelled_caught or not answered.goes_on:
+                return
+            message = await self._next_one(stream)
+
+    async def _answered(self, message: Message, peer: int) -> Answered:
+        if isinstance(message, BadRequest):
+            self.traffic.refused += 1
+            return Answered(b"j", encode(failure(message)))
         try:
-            message = await self._receive(stream)
-        except BadRequest as reason:
-            self.refused += 1
-            await self._send(stream, b"j", encode(failure(reason)))
-            return
-        if message is None:
-            return
-        try:
-            kind, body = await self._answer(*message)
+            return await self._answer(*message, peer)
         except MemdError as reason:
-            kind, body = b"j", encode(failure(reason))
+            return Answered(b"j", encode(failure(reason)))
         except Exception as bug:  # one client's conversation: a bug here must not end the daemon
             log.error("request.failed", exc_info=bug)
-            kind, body = b"j", encode(failure(MemdError(f"memd met a bug: {type(bug).__name__}")))
-        self.served += 1
-        await self._send(stream, kind, body)
+            return Answered(b"j", encode(failure(MemdError(f"memd met a bug: {type(bug).__name__}"))))
 
-    async def _receive(self, stream: trio.abc.Stream) -> tuple[bytes, bytes] | None:
+    async def _first(self, stream: trio.abc.Stream) -> Message | None:
         ticket = self._next
         self._next += 1
         if len(self._waiting) >= MAX_WAITING:
@@ -97,15 +123,35 @@ class Server:
         with trio.move_on_after(REQUEST_S) as scope:
             self._waiting[ticket] = scope
             try:
-                return await wire.read_message(stream)
+                return await _read(stream)
             finally:
                 self._waiting.pop(ticket, None)
-        self.refused += 1
+        self.traffic.refused += 1
         return None
 
-    async def _send(self, stream: trio.abc.Stream, kind: bytes, body: bytes) -> None:
-        with trio.move_on_after(REPLY_S):
-            await wire.send_message(stream, kind, body)
+    async def _next_one(self, stream: trio.abc.Stream) -> Message | None:
+        """What comes next in a conversation that was kept open; None when it ends."""
+        if len(self._held) >= MAX_HELD:
+            return None
+        with trio.CancelScope() as scope:
+            self._held.add(scope)
+            try:
+                return await _read(stream)
+            finally:
+                self._held.discard(scope)
+        return None
+
+    def release(self) -> None:
+        """End the conversations in which it is the peer's turn to speak."""
+        for scope in list(self._held):
+            scope.cancel()
+
+
+async def _read(stream: trio.abc.Stream) -> Message | None:
+    try:
+        return await wire.read_message(stream)
+    except BadRequest as reason:
+        return reason
 
 
 def failure(reason: MemdError) -> Failure:

@@ -1,0 +1,83 @@
+"""How a harness is started: what its arguments say already, and what memd adds to them. Pure values.
+
+Arguments are text as `os.fsdecode` gives it, so any bytes travel through. An adapter says these things in one
+`Launch`; which program, which directory and which environment the child gets is put together by
+`memd.workstream.launch`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+import msgspec
+
+
+class Said(msgspec.Struct, frozen=True, kw_only=True):
+    """What a person's native arguments say.
+
+    is_passing    help, version, a utility, or a run that keeps no session: nothing is linked or imported
+    is_batch      a run without a person at the screen: nothing is asked
+    has_selector  they name a session or a way to choose one: memd adds none
+    session       the id that the selector names, or that a new session is to have; empty: none, or not known
+    flavor        the launch flavour they ask for; empty: they do not say
+    """
+
+    is_passing: bool = False
+    is_batch: bool = False
+    has_selector: bool = False
+    session: str = ""
+    flavor: str = ""
+
+
+class Intent(msgspec.Struct, frozen=True, kw_only=True):
+    """What memd wants of a launch.
+
+    session   go on in this one; empty: begin a new one
+    new_id    a fresh UUID (version 4), for a harness that lets the id of a new session be chosen
+    is_yolo   the wrapper's `--yolo` was given
+    flavor    the launch flavour
+    supports  those of `Launch.probes` that the installed program was seen to know
+    """
+
+    session: str = ""
+    new_id: str = ""
+    is_yolo: bool = False
+    flavor: str = ""
+    supports: frozenset[str] = frozenset()
+
+
+class Argv(msgspec.Struct, frozen=True, kw_only=True):
+    """What comes after the program's name, and what becomes of the environment.
+
+    session  the id the child will be on; empty: only known once a hook or the store says it
+    set      variables the child gets; `unset`: variables it must not see
+    notices  what a person should know about this launch
+    """
+
+    arguments: tuple[str, ...]
+    session: str = ""
+    set: Mapping[str, str] = {}
+    unset: tuple[str, ...] = ()
+    notices: tuple[str, ...] = ()
+
+
+class Launch(msgspec.Struct, frozen=True, kw_only=True):
+    """All that memd knows about starting one harness.
+
+    executables  names of the program, best first; looked for in the client's PATH
+    is_pooled    may be started by a launch that names no harness
+    variables    environment variables that decide where this harness keeps its stores and settings
+    probes       words whose presence in the output of `PROGRAM --help` decides what `compose` may use
+    words        launcher words that also choose a flavour: word -> flavour
+    read         what native arguments say; raises nothing
+    compose      the arguments of the child. Never called for arguments that are passing or have a selector
+                 with another intent than `is_yolo`; puts nothing of memd's behind a `--`
+    """
+
+    executables: tuple[str, ...]
+    is_pooled: bool = False
+    variables: tuple[str, ...] = ()
+    probes: tuple[str, ...] = ()
+    words: Mapping[str, str] = {}
+    read: Callable[[Sequence[str]], Said]
+    compose: Callable[[Sequence[str], Intent], Argv]

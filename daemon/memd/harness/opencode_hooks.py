@@ -1,0 +1,7 @@
+"""What OpenCode calls memd for."""
+
+from __future__ import annotations
+
+from memd.harness.hooking import Hooks
+
+HOOKS: Hooks | None = None

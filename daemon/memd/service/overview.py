@@ -1,0 +1,108 @@
+"""What the parts of the daemon say of themselves, put together for `memctl status` and `memctl doctor`."""
+
+from __future__ import annotations
+
+import os
+import time
+
+import msgspec
+
+import memd
+from memctl.paths import shown
+from memd import protocol
+from memd.service import diagnosis, status
+from memd.service.configuration import Configuration
+from memd.service.healer import Healer
+from memd.service.hooks import HookService
+from memd.service.ledger import Ledger
+from memd.service.logs import RecentErrors
+from memd.service.runs import Runs
+from memd.service.server import Traffic
+from memd.service.topics import MemoryTopics
+from memd.service.watcher import Watcher, limits
+
+
+class Overview(msgspec.Struct, frozen=True, kw_only=True):
+    """Asks every part; changes nothing.
+
+    origin      who started the daemon, in words
+    started_s   when, on the monotonic clock
+    """
+
+    healer: Healer
+    ledger: Ledger
+    topics: MemoryTopics
+    watcher: Watcher
+    configuration: Configuration
+    runs: Runs
+    hooks: HookService
+    recent: RecentErrors
+    traffic: Traffic
+    address: bytes
+    origin: str
+    started_s: float
+
+    def uptime_s(self) -> float:
+        return time.monotonic() - self.started_s
+
+    async def status(self, request: protocol.Status) -> str:
+        """The page, or the JSON document."""
+        agents, entries = await self.healer.look_up(lambda o: (o.agents(), o.entries()))
+        entries = self.healer.as_it_is(entries)
+        watch = status.WatchState(
+            state=self.watcher.state, folders=self.watcher.folders, trouble=self.watcher.trouble
+        )
+        is_older = bool(request.installed) and request.installed != memd.__version__
+        topics = await self.topics.state()
+        health, line = status.judge(
+            entries,
+            watch,
+            self.configuration.error,
+            self.healer.trouble,
+            is_older,
+            topics,
+            has_good_config=self.configuration.was_good,
+            worker_trouble=self.ledger.worker_trouble(),
+        )
+        report = status.Report(
+            health=health,
+            health_line=line,
+            version=memd.__version__,
+            installed=request.installed,
+            pid=os.getpid(),
+            uptime_s=round(self.uptime_s(), 3),
+            socket=shown(self.address),
+            clients=self.traffic.clients,
+            served=self.traffic.served,
+            config=self.configuration.source,
+            config_error=self.configuration.error,
+            service=self.origin,
+            watch=watch,
+            watch_limits=limits(),
+            memory_trouble=self.healer.trouble,
+            errors=tuple(self.recent.rows),
+            agents=status.agent_rows(agents, entries),
+            ledger=await self.ledger.state(),
+            topics=topics,
+        )
+        if request.form == "json":
+            return status.to_json(report)
+        return status.to_text(report, color=request.color, width=max(40, min(request.width, 400)))
+
+    async def findings(self) -> tuple[protocol.Finding, ...]:
+        """What `memctl doctor` cannot see from outside."""
+        agents, entries, kept = await self.healer.look_up(lambda o: (o.agents(), o.entries(), o.kept()))
+        entries = self.healer.as_it_is(entries)
+        found = diagnosis.findings(
+            agents=agents,
+            entries=entries,
+            kept=[(one.path, one.files, one.size_bytes) for one in kept],
+            config_error=self.configuration.error,
+            memory_trouble=self.healer.trouble,
+            watch_state=self.watcher.state,
+            watch_trouble=self.watcher.trouble,
+            watched=self.watcher.folders,
+            watch_limits=limits(),
+            overdue_s=self.healer.overdue_s(),
+        )
+        return (*found, *await self.topics.findings())
