@@ -113,6 +113,8 @@ class Ready(Answer, frozen=True, kw_only=True, tag="ready"):
     run: str
     workstream: str
     workstream_id: str
+    workspace: str
+    project: str
     harness: str
     choices: tuple[Choice, ...] = ()
 
