@@ -1,7 +1,68 @@
-"""What Claude Code calls memd for."""
+"""What Claude Code calls memd for.
+
+    file    settings.json of each config home
+            {"hooks": {EVENT: [{"hooks": [{"type": "command", "command", "timeout"}]}]}}
+    stdin   {session_id, transcript_path, cwd, hook_event_name, source?, agent_id?, ...}
+    stdout  {"hookSpecificOutput": {"hookEventName", "additionalContext"}}, 10,000 characters; or nothing
+
+A fork names the old session at SessionStart and its own from UserPromptSubmit on. `agent_id` marks a
+sub-agent; `agent_type` alone does not. Grok Build runs these hooks too, with names in camel case: a Grok
+session must not be taken for one of Claude's.
+
+    source  Claude Code 2.1.197, Grok Build 0.2.111, seen 2026-11
+"""
 
 from __future__ import annotations
 
-from memd.harness.hooking import Hooks
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
-HOOKS: Hooks | None = None
+from memd.harness.hooking import Heard, HookEvent, Hooks, Settings, context_json, folder, text
+
+if TYPE_CHECKING:
+    from memd.harness.model import Environment
+
+
+def settings(environment: Environment) -> tuple[Settings, ...]:
+    """The login that the environment names, or the usual one, then the others that are known."""
+    chosen = folder(environment, "CLAUDE_CONFIG_DIR", b".claude")
+    homes = dict.fromkeys((chosen, *(home.rstrip(b"/") for home in environment.config_homes)))
+    return tuple(Settings(path=home + b"/settings.json", form="json-hooks") for home in homes)
+
+
+def hear(event: str, payload: Mapping[str, object]) -> Heard:
+    if "hookEventName" in payload and "hook_event_name" not in payload:
+        return Heard(
+            session=text(payload, "sessionId"),
+            cwd=text(payload, "cwd", "workspaceRoot"),
+            transcript=text(payload, "transcriptPath"),
+            harness="grok",
+        )
+    source = payload.get("source")
+    return Heard(
+        session=text(payload, "session_id"),
+        cwd=text(payload, "cwd"),
+        transcript=text(payload, "transcript_path"),
+        is_inner=bool(payload.get("agent_id")),
+        is_again=source == "compact",
+        is_clear=source == "clear",
+    )
+
+
+def answer(event: str, told: str) -> str:
+    """A text for the model; nothing when there is nothing to tell."""
+    return context_json(event, told) if told else ""
+
+
+HOOKS = Hooks(
+    events=(
+        HookEvent(name="SessionStart", role="start", matters=True, timeout_s=10),
+        HookEvent(name="UserPromptSubmit", role="prompt", timeout_s=5),
+        HookEvent(name="Stop", role="activity", timeout_s=5),
+        HookEvent(name="SessionEnd", role="end", timeout_s=3),
+    ),
+    settings=settings,
+    hear=hear,
+    answer=answer,
+    wrapper=context_json("SessionStart", ""),
+)

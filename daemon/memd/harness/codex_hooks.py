@@ -1,7 +1,59 @@
-"""What Codex calls memd for."""
+"""What Codex calls memd for.
+
+    hooks.json of the Codex home, of the same form as Claude Code's `hooks`
+    stdin   {session_id, transcript_path, cwd, hook_event_name, source?, agent_id?, turn_id?, ...}
+    stdout  {"hookSpecificOutput": {"hookEventName", "additionalContext"}}, about 10,000 bytes; or nothing
+
+SessionStart comes at the first prompt, just before UserPromptSubmit, and names a fork by its own id. A
+sub-agent's UserPromptSubmit carries the parent's session and an `agent_id`. A hook runs only when a person
+trusted it, and trust is lost with every change of the command.
+
+    source  codex-cli 0.171.0, seen 2026-11
+"""
 
 from __future__ import annotations
 
-from memd.harness.hooking import Hooks
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
-HOOKS: Hooks | None = None
+from memd.harness.hooking import Heard, HookEvent, Hooks, Settings, context_json, folder, text
+
+if TYPE_CHECKING:
+    from memd.harness.model import Environment
+
+
+def settings(environment: Environment) -> tuple[Settings, ...]:
+    """The `hooks.json` of the Codex home that the environment names."""
+    return (Settings(path=folder(environment, "CODEX_HOME", b".codex") + b"/hooks.json", form="json-hooks"),)
+
+
+def hear(event: str, payload: Mapping[str, object]) -> Heard:
+    source = payload.get("source")
+    return Heard(
+        session=text(payload, "session_id"),
+        cwd=text(payload, "cwd"),
+        transcript=text(payload, "transcript_path"),
+        is_inner=bool(payload.get("agent_id")),
+        is_again=source == "compact",
+        is_clear=source == "clear",
+    )
+
+
+def answer(event: str, told: str) -> str:
+    """A text for the model; nothing when there is nothing to tell."""
+    return context_json(event, told) if told else ""
+
+
+HOOKS = Hooks(
+    events=(
+        HookEvent(name="SessionStart", role="start", matters=True, timeout_s=10),
+        HookEvent(name="UserPromptSubmit", role="prompt", timeout_s=5),
+        HookEvent(name="Stop", role="activity", timeout_s=5),
+        HookEvent(name="SessionEnd", role="end", timeout_s=3),
+    ),
+    settings=settings,
+    hear=hear,
+    answer=answer,
+    wrapper=context_json("SessionStart", ""),
+    trust="codex",
+)

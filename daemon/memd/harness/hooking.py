@@ -1,8 +1,8 @@
 """What memd knows about a harness's hooks: which events, what they carry, what is printed. Pure values.
 
-A hook's command is `INTERPRETER -I -S HOOK_FILE HARNESS EVENT --else ANSWER`, the same for every harness that
-runs commands. Plug-ins and extensions (`hooks/`) speak to the socket themselves, with the same harness and
-event names and a JSON object of the same keys as stdin.
+A hook's command is `INTERPRETER -I -S HOOK_FILE` and the words that `command_words` gives, the same for every
+harness that runs commands. Plug-ins and extensions (`hooks/`) speak to the socket themselves: the events are
+`PLUGIN_EVENTS`, stdin is the JSON object that `hear_plugin` reads, the answer is the bare text.
 """
 
 from __future__ import annotations
@@ -17,10 +17,13 @@ if TYPE_CHECKING:
 
 Role = Literal[
     "start",  # a session begins or goes on: link it, answer with what there is to tell
-    "prompt",  # a person's prompt: the id is certain now; answered only where the start could not be
+    "link",  # a session begins: link it; what there is to tell is asked for by another event
+    "prompt",  # a person's prompt: the id is certain now
     "activity",  # something was written: look at its transcript
     "end",  # the session ended
 ]
+
+MAX_TEXT = 4096  # characters of an id, a directory or a path in a payload; a longer one is not believed
 
 
 class HookEvent(msgspec.Struct, frozen=True, kw_only=True):
@@ -29,6 +32,7 @@ class HookEvent(msgspec.Struct, frozen=True, kw_only=True):
     name       as the harness calls it, and as it stands in the installed command
     harmless   what is printed when anything at all goes wrong: exactly these bytes
     matters    the answer matters: wait up to 2 s for a busy daemon, else 250 ms
+    keeps      the text of the payload exists nowhere else: it is kept when the daemon is away
     matcher    for settings files that want one; None: leave the key out
     timeout_s  what the settings file says; 0: leave the key out
     """
@@ -37,6 +41,7 @@ class HookEvent(msgspec.Struct, frozen=True, kw_only=True):
     role: Role
     harmless: str = ""
     matters: bool = False
+    keeps: bool = False
     matcher: str | None = None
     timeout_s: int = 0
 
@@ -46,7 +51,7 @@ class Heard(msgspec.Struct, frozen=True, kw_only=True):
 
     harness    another one than asked, where a harness runs a foreign harness's hooks (Claude's under Grok)
     is_inner   of a sub-agent or an agent started by the agent: links nothing, is told nothing
-    is_again   the same conversation goes on in the same process (resume inside, clear, compact)
+    is_again   the same conversation goes on in the same process (compact): what memory says may be repeated
     is_clear   a new conversation was begun in the same process
     """
 
@@ -62,7 +67,7 @@ class Heard(msgspec.Struct, frozen=True, kw_only=True):
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """A settings file that hooks are written into, or a file of memd's own that the harness loads.
 
-    path    absolute
+    path    absolute; two of them may turn out to be one file through links
     form    json-hooks  an object with `hooks`: event -> groups of handlers (Claude Code, Codex and their kin)
             toml-hooks  tables of a TOML file
             file        a file of its own: `source` names it in `hooks/`
@@ -82,8 +87,8 @@ class Hooks(msgspec.Struct, frozen=True, kw_only=True):
 
     events    what is listened to, in the order in which it is installed
     settings  where hooks are written, for an environment: one per login, folder or file
-    hear      what a payload says, given the event, the payload (an object; anything else comes as an empty
-              one) and the variables of the hook's environment that `variables` names; raises nothing
+    hear      what a payload says, given the event and the payload (an object; anything else comes as an empty
+              one); raises nothing, whatever is in it
     answer    what is printed for a text to be told, given the event and the text; of an empty text what is
               printed when there is nothing to tell
     wrapper   what `answer` puts round a text of the start event: takes part in the output limit
@@ -101,3 +106,69 @@ class Hooks(msgspec.Struct, frozen=True, kw_only=True):
 
     def event(self, name: str) -> HookEvent | None:
         return next((one for one in self.events if one.name == name), None)
+
+
+def command_words(harness: str, event: HookEvent) -> tuple[str, ...]:
+    """The words of an installed command after the hook file: short, and the same after every upgrade."""
+    return (
+        harness,
+        event.name,
+        *(("--wait",) if event.matters else ()),
+        *(("--keep",) if event.keeps else ()),
+        *(("--else", event.harmless) if event.harmless else ()),
+    )
+
+
+def folder(environment: Environment, variable: str, usual: bytes) -> bytes:
+    """The folder that an absolute variable names, else the usual one below the home; no slash at its end."""
+    chosen = environment.variables.get(variable, b"")
+    return (chosen if chosen.startswith(b"/") else environment.home + b"/" + usual).rstrip(b"/")
+
+
+def text(payload: Mapping[str, object], *names: str) -> str:
+    """The first of these members that is a text of a believable length; empty for none."""
+    for name in names:
+        value = payload.get(name)
+        if isinstance(value, str) and value and len(value) <= MAX_TEXT and "\0" not in value:
+            return value
+    return ""
+
+
+def context_json(event: str, told: str) -> str:
+    """The answer in which Claude Code, Codex and their kin take a text for the model."""
+    whole = told.encode("utf-8", "replace").decode()  # half a surrogate pair is no text
+    answer = {"hookSpecificOutput": {"hookEventName": event, "additionalContext": whole}}
+    return msgspec.json.encode(answer).decode()
+
+
+# ------------------------------------------------------------------------ plug-ins that speak to the socket
+
+PLUGIN_EVENTS = (
+    HookEvent(name="start", role="link"),
+    HookEvent(name="context", role="start", matters=True),
+    HookEvent(name="prompt", role="prompt"),
+    HookEvent(name="activity", role="activity"),
+    HookEvent(name="end", role="end"),
+)
+"""`start` a session began. `context` what is to stand before the model, asked for once per session, when the
+model is about to be called. `prompt` a person's prompt. `activity` something was written. `end` it ended."""
+
+
+def hear_plugin(event: str, payload: Mapping[str, object]) -> Heard:
+    """`{session_id, cwd, transcript_path?, is_inner?, reason?}`, written by our own plug-ins.
+
+    reason  `clear`: a new conversation in the same process; `compact`: the same one, shortened
+    """
+    return Heard(
+        session=text(payload, "session_id"),
+        cwd=text(payload, "cwd"),
+        transcript=text(payload, "transcript_path"),
+        is_inner=payload.get("is_inner") is True,
+        is_again=payload.get("reason") == "compact",
+        is_clear=payload.get("reason") == "clear",
+    )
+
+
+def answer_plugin(event: str, told: str) -> str:
+    """The bare text."""
+    return told
