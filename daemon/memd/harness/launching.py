@@ -20,6 +20,8 @@ class Said(msgspec.Struct, frozen=True, kw_only=True):
     has_selector  they name a session or a way to choose one: memd adds none
     session       the id that the selector names, or that a new session is to have; empty: none, or not known
     flavor        the launch flavour they ask for; empty: they do not say
+    folders       store variables that they overrule for this launch: name -> path, relative to the client's
+                  directory. For whoever reads the stores; the child has its arguments
     """
 
     is_passing: bool = False
@@ -27,6 +29,7 @@ class Said(msgspec.Struct, frozen=True, kw_only=True):
     has_selector: bool = False
     session: str = ""
     flavor: str = ""
+    folders: Mapping[str, str] = {}
 
 
 class Intent(msgspec.Struct, frozen=True, kw_only=True):
@@ -37,6 +40,8 @@ class Intent(msgspec.Struct, frozen=True, kw_only=True):
     is_yolo   the wrapper's `--yolo` was given
     flavor    the launch flavour
     supports  those of `Launch.probes` that the installed program was seen to know
+    is_usual  the session lies where the harness keeps its stores by itself, while the client's variables
+              point elsewhere
     """
 
     session: str = ""
@@ -44,6 +49,7 @@ class Intent(msgspec.Struct, frozen=True, kw_only=True):
     is_yolo: bool = False
     flavor: str = ""
     supports: frozenset[str] = frozenset()
+    is_usual: bool = False
 
 
 class Argv(msgspec.Struct, frozen=True, kw_only=True):
@@ -70,8 +76,9 @@ class Launch(msgspec.Struct, frozen=True, kw_only=True):
     probes       words whose presence in the output of `PROGRAM --help` decides what `compose` may use
     words        launcher words that also choose a flavour: word -> flavour
     read         what native arguments say; raises nothing
-    compose      the arguments of the child. Never called for arguments that are passing or have a selector
-                 with another intent than `is_yolo`; puts nothing of memd's behind a `--`
+    compose      the arguments of the child; raises nothing. Never called for arguments that are passing, and
+                 with neither `session` nor `new_id` for those that have a selector. Keeps what the person
+                 typed, in its order, and puts nothing behind a `--`
     """
 
     executables: tuple[str, ...]

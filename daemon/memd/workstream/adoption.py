@@ -9,11 +9,11 @@ from collections.abc import Collection, Sequence
 
 import msgspec
 
+from memd.harness.arguments import is_usable as is_usable
 from memd.ledger.search import instant
 from memd.ledger.store.interface import SessionRow
 
 MAX_CANDIDATES = 8
-MAX_ID_BYTES = 512
 SHOWN_ID_CHARACTERS = 64
 
 
@@ -74,18 +74,6 @@ def candidates(rows: Sequence[SessionRow], cwd: str, linked: Collection[str]) ->
         Candidate(session=row.id, title=row.title, last_activity=row.last_activity, events=row.events)
         for row in found[:MAX_CANDIDATES]
     ]
-
-
-def is_usable(session: str) -> bool:
-    """Whether an id may be put into a command line or a file name."""
-    return (
-        0 < len(session.encode("utf-8", "replace")) <= MAX_ID_BYTES
-        and session.isprintable()
-        and not session.startswith("-")
-        and session not in (".", "..")
-        and "/" not in session
-        and "\\" not in session
-    )
 
 
 class Choice(msgspec.Struct, frozen=True):
