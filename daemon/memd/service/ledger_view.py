@@ -11,6 +11,7 @@ import msgspec
 
 from memd.ledger.store.interface import Hit, SessionRow, StoredEvent
 from memd.ledger.terminal import strip_terminal
+from memd.service.page import filled
 
 MARKS = ("\ue000", "\ue001")
 """Private-use characters round the found words, until it is known how they are shown."""
@@ -86,7 +87,7 @@ def hits_text(hits: Sequence[Hit], *, color: bool, width: int) -> str:
         lines.append(_bold(f"{when}  {hit.harness}  {who}", color) + f"  {hit.session}#{hit.sequence}")
         if hit.cwd:
             lines.append(f"  {_line(hit.cwd, 4096)}")
-        lines += [f"  {_marked(line, color)}" for line in _wrapped(strip_terminal(hit.snippet), width - 2)]
+        lines += [f"  {_marked(line, color)}" for line in filled(strip_terminal(hit.snippet), width - 2)]
     return "\n".join(lines) + "\n"
 
 
@@ -160,13 +161,3 @@ def _marked(text: str, color: bool) -> str:
 
 def _unmarked(text: str) -> str:
     return text.replace(MARKS[0], "").replace(MARKS[1], "")
-
-
-def _wrapped(text: str, width: int) -> list[str]:
-    lines: list[str] = []
-    for word in text.split():
-        if lines and len(lines[-1]) + 1 + len(word) <= max(width, 20):
-            lines[-1] += " " + word
-        else:
-            lines.append(word)
-    return lines

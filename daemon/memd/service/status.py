@@ -13,6 +13,7 @@ import msgspec
 from memctl.paths import shown
 from memd.protocol import Agent, Entry
 from memd.service.ledger import LedgerState
+from memd.service.page import Ink, count, wrapped
 from memd.service.topics import TopicsState
 
 
@@ -102,7 +103,7 @@ def judge(
         return "degraded", f"memory links are not being healed: {trouble}"
     failed = [entry for entry in entries if entry.outcome == "failed"]
     if failed:
-        return "degraded", f"{_count(len(failed), 'memory link')} could not be healed"
+        return "degraded", f"{count(len(failed), 'memory link')} could not be healed"
     if config_error:
         return "attention", (
             "the configuration is broken; the last good one is in use"
@@ -115,10 +116,10 @@ def judge(
         return "attention", f"memory topics: {topics.trouble}"
     skipped = [entry for entry in entries if entry.outcome == "skipped"]
     if skipped:
-        return "attention", f"{_count(len(skipped), 'login')} left alone, see below"
+        return "attention", f"{count(len(skipped), 'login')} left alone, see below"
     left = sum(len(entry.left_behind) for entry in entries)
     if left:
-        return "attention", f"{_count(left, 'file')} left behind in old memory folders, see below"
+        return "attention", f"{count(left, 'file')} left behind in old memory folders, see below"
     if topics.is_drifting:
         return (
             "attention",
@@ -137,7 +138,7 @@ def to_json(report: Report) -> str:
 
 def to_text(report: Report, *, color: bool, width: int) -> str:
     """A page of at most `width` columns where lines can be broken; remedies on lines of their own."""
-    ink = _Ink(color)
+    ink = Ink(color)
     shade = {"healthy": ink.green, "attention": ink.yellow}.get(report.health, ink.red)
     out = [f"{ink.bold('memd ' + report.version)}  {shade(report.health)}: {report.health_line}"]
     if report.installed and report.installed != report.version:
@@ -148,14 +149,14 @@ def to_text(report: Report, *, color: bool, width: int) -> str:
     out.append(f"  socket     {report.socket}")
     out.append(f"  config     {report.config}")
     if report.config_error:
-        out += _wrapped(report.config_error, width, "             ", ink.red)
+        out += wrapped(report.config_error, width, "             ", ink.red)
     limit = report.watch_limits.get("max_user_watches")
     of = f" of {limit} allowed" if limit else ""
-    out.append(f"  watching   {_count(report.watch.folders, 'folder')}{of} ({report.watch.state})")
+    out.append(f"  watching   {count(report.watch.folders, 'folder')}{of} ({report.watch.state})")
     out += _ledger_lines(report.ledger, width, ink)
     out += _topics_lines(report.topics, width, ink)
     for stamp, words in report.errors:
-        out += _wrapped(f"{stamp[:19]}  {words}", width, "  error      ", ink.red)
+        out += wrapped(f"{stamp[:19]}  {words}", width, "  error      ", ink.red)
     for agent in report.agents:
         out += ["", ink.bold(str(agent["home"])), f"  memory in  {agent['owned']}"]
         logins = agent["logins"]
@@ -168,92 +169,50 @@ def to_text(report: Report, *, color: bool, width: int) -> str:
     return "\n".join(out) + "\n"
 
 
-def _ledger_lines(ledger: LedgerState, width: int, ink: _Ink) -> list[str]:
+def _ledger_lines(ledger: LedgerState, width: int, ink: Ink) -> list[str]:
     size = f"{ledger.bytes / 1e6:.1f} MB"
-    line = f"{_count(ledger.events, 'event')} of {_count(ledger.sessions, 'session')}, {size}"
+    line = f"{count(ledger.events, 'event')} of {count(ledger.sessions, 'session')}, {size}"
     if ledger.state != "running":
         line = f"{ledger.state}; {line}" if ledger.events else ledger.state
     out = [f"  ledger     {line}"]
     if ledger.left_sources:
-        left = f"{_count(ledger.left_sources, 'file')} ({ledger.left_bytes / 1e6:.1f} MB) still to be read"
+        left = f"{count(ledger.left_sources, 'file')} ({ledger.left_bytes / 1e6:.1f} MB) still to be read"
         out.append(f"             {left}")
     if ledger.trouble:
-        out += _wrapped(ledger.trouble, width, "             ", ink.red)
+        out += wrapped(ledger.trouble, width, "             ", ink.red)
     for path, reason in ledger.unreadable:
-        out += _wrapped(f"cannot read {path}: {reason}", width, "             ", ink.yellow)
+        out += wrapped(f"cannot read {path}: {reason}", width, "             ", ink.yellow)
     return out
 
 
-def _topics_lines(topics: TopicsState, width: int, ink: _Ink) -> list[str]:
+def _topics_lines(topics: TopicsState, width: int, ink: Ink) -> list[str]:
     kind = "shared" if topics.is_shared else "local"
-    out = (
-        [f"  memory     {_count(topics.topics, 'topic')} in {topics.store} ({kind})"] if topics.store else []
-    )
+    out = [f"  memory     {count(topics.topics, 'topic')} in {topics.store} ({kind})"] if topics.store else []
     for words in (topics.config_error, topics.trouble):
         if words:
-            out += _wrapped(words, width, "             ", ink.red)
+            out += wrapped(words, width, "             ", ink.red)
     if topics.is_drifting:
         words = f"{topics.unlisted} topics are not in its index; `memctl memory repair` lists them"
-        out += _wrapped(words, width, "             ", ink.yellow)
+        out += wrapped(words, width, "             ", ink.yellow)
     return out
 
 
-def _login_lines(row: dict[str, object], longest: int, width: int, ink: _Ink) -> list[str]:
+def _login_lines(row: dict[str, object], longest: int, width: int, ink: Ink) -> list[str]:
     outcome = str(row["outcome"])
     shade = {"linked": ink.green, "migrated": ink.green, "skipped": ink.yellow}.get(outcome, ink.red)
     when = f"  healed {row['healed_at']}" if row["healed_at"] else ""
     out = [f"  {row['config_home']!s:<{longest}}  {shade(outcome)}{when}"]
     if row["reason"]:
-        out += _wrapped(str(row["reason"]), width, "      ")
+        out += wrapped(str(row["reason"]), width, "      ")
     if row["remedy"]:
-        out += _wrapped(str(row["remedy"]), width, "      -> ")
+        out += wrapped(str(row["remedy"]), width, "      -> ")
     left = row["left_behind"]
     assert isinstance(left, list)
     for item in left:
-        out += _wrapped(f"left behind: {item['path']}: {item['reason']}", width, "      ", ink.yellow)
+        out += wrapped(f"left behind: {item['path']}: {item['reason']}", width, "      ", ink.yellow)
         if item["remedy"]:
-            out += _wrapped(str(item["remedy"]), width, "      -> ")
+            out += wrapped(str(item["remedy"]), width, "      -> ")
     return out
-
-
-class _Ink:
-    """ANSI colours, or nothing."""
-
-    def __init__(self, color: bool) -> None:
-        self._color = color
-
-    def _paint(self, code: str, text: str) -> str:
-        return f"\x1b[{code}m{text}\x1b[0m" if self._color else text
-
-    def bold(self, text: str) -> str:
-        return self._paint("1", text)
-
-    def green(self, text: str) -> str:
-        return self._paint("32", text)
-
-    def yellow(self, text: str) -> str:
-        return self._paint("33", text)
-
-    def red(self, text: str) -> str:
-        return self._paint("31", text)
-
-
-def _wrapped(text: str, width: int, lead: str, shade: object = None) -> list[str]:
-    """`text` broken at spaces; words longer than a line (paths) stay whole so that they can be copied."""
-    room = max(width - len(lead), 24)
-    lines: list[str] = []
-    for word in text.split():
-        if lines and len(lines[-1]) + 1 + len(word) <= room:
-            lines[-1] += " " + word
-        else:
-            lines.append(word)
-    paint = shade if callable(shade) else str
-    blank = " " * len(lead)
-    return [(lead if not i else blank) + paint(line) for i, line in enumerate(lines)]
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}" + ("" if number == 1 else "s")
 
 
 def _duration(seconds: float) -> str:
