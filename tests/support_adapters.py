@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from memd.harness import registry
 from memd.harness.model import Adapter, Environment, Event, Parsed, Session, Store
-from support_imports import load, sources
+from support_imports import head_of, load, sources
 from support_order import arrange
 
 FIXTURES = Path(__file__).parent / "fixtures"
@@ -38,6 +38,15 @@ def captured(name: str) -> tuple[tuple[str, Store, bytes, bytes], ...]:
                 for path in sources(store):
                     found.append((scenario.name, store, path[len(store.root) + 1 :], load(path)))
     return tuple(found)
+
+
+def opened(adapter: Adapter, store: Store, path: bytes, data: bytes) -> Session:
+    """The session of a captured source."""
+    head = head_of(adapter, store, path, data)
+    assert head is not None
+    session = adapter.identify(path, head, store.flavor)
+    assert session is not None
+    return session
 
 
 @functools.cache

@@ -66,10 +66,23 @@ def read(adapter: Adapter, data: bytes, reading: Reading, chunk: int = CHUNK) ->
 
 def open_source(adapter: Adapter, store: Store, path: bytes, data: bytes) -> Reading | None:
     rel = path[len(store.root) + 1 :]
-    session = adapter.identify(rel, data[:HEAD], store.flavor)
+    head = head_of(adapter, store, rel, data)
+    session = None if head is None else adapter.identify(rel, head, store.flavor)
     if session is None:
         return None
-    return Reading(path, session, [], state=adapter.begin(session, store.flavor))
+    told = [Parsed(sessions=[session])] if adapter.beside(rel) else []
+    return Reading(path, session, told, state=adapter.begin(session, store.flavor))
+
+
+def head_of(adapter: Adapter, store: Store, rel: bytes, data: bytes) -> bytes | None:
+    """What `identify` is shown: the file's beginning, or all of the file beside it that names the session."""
+    beside = adapter.beside(rel)
+    if not beside:
+        return data[:HEAD]
+    try:
+        return load(store.root + b"/" + beside)
+    except OSError:
+        return None
 
 
 def load(path: bytes) -> bytes:

@@ -246,7 +246,7 @@ def _begin(session: Session, flavor: str) -> bytes:
     return b""
 
 
-def _kin(path: bytes) -> bytes:
+def _none(path: bytes) -> bytes:
     return b""
 
 
@@ -258,7 +258,12 @@ class Adapter(msgspec.Struct, frozen=True, kw_only=True):
     stores        where sessions lie for an environment
     identify      the session a source belongs to and where it was started, from its path (below the root),
                   its first bytes (at most 8 MiB, decompressed) and the store's flavor; None: no session of
-                  this harness, or not yet: ask again when the file has grown
+                  this harness, or not yet: ask again when the file has grown. An empty id: the source holds
+                  many sessions, and its records name them
+    beside        for the path of a source below the root: the small file, below the root too, that says which
+                  session it is and where it was started. `identify` is then given that file's content (at
+                  most 1 MiB) instead of the source's first bytes, before every read, and without it is not
+                  asked at all. Empty: the source says it itself
     begin         the state for the first chunk of a source, from what `identify` said and the store's flavor.
                   Always use it: it is how a record grammar knows what only the path says
     kin           for the path of a source below the root: what it has in common with the other files of the
@@ -278,7 +283,8 @@ class Adapter(msgspec.Struct, frozen=True, kw_only=True):
     stores: Callable[[Environment], tuple[Store, ...]]
     identify: Callable[[bytes, bytes, str], Session | None]
     begin: Callable[[Session, str], bytes] = _begin
-    kin: Callable[[bytes], bytes] = _kin
+    beside: Callable[[bytes], bytes] = _none
+    kin: Callable[[bytes], bytes] = _none
     parse: Parse | None = None
     queries: tuple[Query, ...] = ()
     parse_rows: ParseRows | None = None

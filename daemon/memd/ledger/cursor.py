@@ -26,6 +26,7 @@ class FileCursor(msgspec.Struct, frozen=True, array_like=True):
 
     size_seen, mtime_ns  the file when it was last looked at: equal means nothing to do
     whole                digest of all bytes before `offset`, for sources that are rewritten in place
+    beside               digest of the file that says which session it is, for sources that have one
     """
 
     inode: int
@@ -38,6 +39,7 @@ class FileCursor(msgspec.Struct, frozen=True, array_like=True):
     state: bytes = b""
     size_seen: int = 0
     mtime_ns: int = 0
+    beside: bytes = b""
 
 
 class RowCursor(msgspec.Struct, frozen=True, array_like=True):
@@ -83,6 +85,11 @@ def windows(read_at: ReadAt, offset: int, loose: int = 0) -> tuple[bytes, bytes]
         return _digest(head), b""
     size = min(WINDOW_BYTES, offset - first - WINDOW_BYTES)
     return _digest(head), _digest(read_at(offset - size, size))
+
+
+def digest(data: bytes) -> bytes:
+    """What stands for a small file in a cursor."""
+    return _digest(data)
 
 
 def whole(read_at: ReadAt, offset: int) -> bytes:

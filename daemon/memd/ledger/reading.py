@@ -24,6 +24,7 @@ SLICE_BYTES = 2 << 20
 MAX_READ_BYTES = 16 << 20
 IDENTIFY_BYTES = (64 << 10, 1 << 20, 8 << 20)  # how much of a beginning an adapter is shown, until it knows
 SCAN_BYTES = 1 << 20
+BESIDE_BYTES = 1 << 20  # of a file that says which session another one is
 
 
 class Slice(msgspec.Struct, kw_only=True):
@@ -148,6 +149,8 @@ class Reader:
         facts: tuple[int, int, int, int],
     ) -> Slice | None:
         size, inode, device, mtime_ns = facts
+        mtime_ns = max(mtime_ns, source.mtime_ns)
+        about, mark = self._about(adapter, source)
         is_rewritten = source.store.rewrites
         is_cold = isinstance(stream, Cold)
         if known is not None and is_cold:
@@ -167,13 +170,17 @@ class Reader:
                 is_rewritten=is_rewritten,
                 loose=source.store.head,
             )
-        if known is not None and is_same and known.session:
+        if mark and known is not None and known.session not in ("", about.id if about else ""):
+            if about is None:
+                return None  # it named a session before: half written now, or gone
+            is_same = False
+        if known is not None and is_same and (known.session or known.state):
             session, offset, state = known.session, known.offset, known.state
         else:
-            begun = self._begin(adapter, source, stream)
+            begun = about if mark else self._begin(adapter, source, stream)
             if begun is None:
                 return _no_session(FileCursor(inode, device, 0, size_seen=size, mtime_ns=mtime_ns))
-            session, state = begun
+            session, state = begun.id, adapter.begin(begun, source.store.flavor)
             offset = 0
         assert adapter.parse is not None
         made = Slice(
@@ -201,7 +208,9 @@ class Reader:
             made.sessions = list(parsed.sessions)
             made.size = parsed.consumed
             state = parsed.state
-        if not made.size and not made.is_restart:
+        if about is not None and (made.is_restart or known is None or known.beside != mark):
+            made.sessions.insert(0, about)
+        if not made.size and not made.is_restart and not made.sessions:
             return None
         offset += made.size
         made.is_more = bool(made.size) and (offset < size if not is_cold else bool(stream.read_at(offset, 1)))
@@ -217,16 +226,27 @@ class Reader:
             state,
             size,
             mtime_ns,
+            mark,
         )
         return made
 
-    def _begin(self, adapter: Adapter, source: Source, stream: Plain | Cold) -> tuple[str, bytes] | None:
-        """The session of a source that is read from its start, and its first state."""
+    def _about(self, adapter: Adapter, source: Source) -> tuple[Session | None, bytes]:
+        """What the file beside a source says, and what stands for it; nothing where there is none to ask."""
+        beside = adapter.beside(source.rel)
+        if not beside:
+            return None, b""
+        content = _small_file(source.store.root + b"/" + beside)
+        if content is None:
+            return None, b"none"
+        return adapter.identify(source.rel, content, source.store.flavor), cursors.digest(content)
+
+    def _begin(self, adapter: Adapter, source: Source, stream: Plain | Cold) -> Session | None:
+        """The session of a source that is read from its start."""
         for size in IDENTIFY_BYTES:
             head = stream.read_at(0, size)
             session = adapter.identify(source.rel, head, source.store.flavor)
             if session is not None:
-                return session.id, adapter.begin(session, source.store.flavor)
+                return session
             if len(head) < size:
                 return None
         raise Unreadable(f"no session can be told from its first {IDENTIFY_BYTES[-1] >> 20} MiB")
@@ -255,6 +275,23 @@ class Reader:
         if self._cold is not None:
             self._cold[1].close()
             self._cold = None
+
+
+def _small_file(path: bytes) -> bytes | None:
+    """A regular file of at most `BESIDE_BYTES`; None for anything else."""
+    try:
+        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
+    except OSError:
+        return None
+    try:
+        facts = os.fstat(fd)
+        if not stat.S_ISREG(facts.st_mode) or facts.st_size > BESIDE_BYTES:
+            return None
+        return Plain(fd, facts.st_size).read_at(0, facts.st_size)
+    except OSError:
+        return None
+    finally:
+        os.close(fd)
 
 
 def _no_session(cursor: FileCursor) -> Slice:

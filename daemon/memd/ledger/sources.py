@@ -30,7 +30,7 @@ class Source(msgspec.Struct, frozen=True, gc=False):
     inode: int
     device: int
     size: int
-    mtime_ns: int
+    mtime_ns: int  # the newest of the file's own and that of what belongs to it (log, `Adapter.beside`)
 
 
 class Walk(msgspec.Struct):
@@ -106,7 +106,7 @@ def walk(adapter: Adapter, store: Store, below: bytes = b"", limit: int = MAX_FI
         states = _enter(states, os.fsdecode(part))
     if states and (not below or os.path.realpath(below) == below):
         depth = rel.count(b"/") + 1 if rel else 0
-        _descend(adapter.name, store, folder, rel, states, seen, limit, depth)
+        _descend(adapter, store, folder, rel, states, seen, limit, depth)
     seen.sources.sort(key=lambda source: -source.mtime_ns)
     return seen
 
@@ -131,7 +131,7 @@ def look(adapter: Adapter, store: Store, path: bytes) -> Source | None:
         return None
     if facts.st_mode & 0o170000 != 0o100000 or os.path.realpath(path) != path:
         return None
-    return _source(adapter.name, store, path, rel, facts)
+    return _source(adapter, store, path, rel, facts)
 
 
 # ---------------------------------------------------------------------------- inside
@@ -144,7 +144,14 @@ def _starting(store: Store) -> list[tuple[tuple[str, ...], int]]:
 
 
 def _descend(
-    harness: str, store: Store, folder: bytes, rel: bytes, states: States, seen: Walk, limit: int, depth: int
+    adapter: Adapter,
+    store: Store,
+    folder: bytes,
+    rel: bytes,
+    states: States,
+    seen: Walk,
+    limit: int,
+    depth: int,
 ) -> None:
     try:
         entries = list(os.scandir(folder))
@@ -158,7 +165,7 @@ def _descend(
             if entry.is_dir(follow_symlinks=False):
                 inner = _enter(states, name)
                 if inner and depth < MAX_DEPTH:
-                    _descend(harness, store, entry.path, below, inner, seen, limit, depth + 1)
+                    _descend(adapter, store, entry.path, below, inner, seen, limit, depth + 1)
                 continue
             if not _is_match(states, name) or not entry.is_file(follow_symlinks=False):
                 continue
@@ -168,7 +175,7 @@ def _descend(
         if len(seen.sources) >= limit:
             seen.is_cut = True
             return
-        seen.sources.append(_source(harness, store, entry.path, below, facts))
+        seen.sources.append(_source(adapter, store, entry.path, below, facts))
 
 
 def storable(mtime_ns: int) -> int:
@@ -176,15 +183,22 @@ def storable(mtime_ns: int) -> int:
     return max(-(1 << 63), min(mtime_ns, (1 << 63) - 1))
 
 
-def _source(harness: str, store: Store, path: bytes, rel: bytes, facts: os.stat_result) -> Source:
+def _source(adapter: Adapter, store: Store, path: bytes, rel: bytes, facts: os.stat_result) -> Source:
     size, mtime_ns = facts.st_size, storable(facts.st_mtime_ns)
+    beside = adapter.beside(rel)
+    if beside:
+        try:
+            near = os.stat(store.root + b"/" + beside, follow_symlinks=False)
+            mtime_ns = max(mtime_ns, storable(near.st_mtime_ns))
+        except OSError:
+            pass  # not there yet
     if store.database:
         try:
             log = os.stat(path + b"-wal", follow_symlinks=False)
             size, mtime_ns = size + log.st_size, max(mtime_ns, storable(log.st_mtime_ns))
         except OSError:
             pass  # no log: all is in the database
-    return Source(harness, path, rel, store, facts.st_ino, facts.st_dev, size, mtime_ns)
+    return Source(adapter.name, path, rel, store, facts.st_ino, facts.st_dev, size, mtime_ns)
 
 
 def _closure(states: States) -> list[tuple[tuple[str, ...], int]]:

@@ -43,6 +43,7 @@ COURTESY = 5  # agents, and the daemon's own answers, come first
 GARBAGE = 50_000  # objects between two looks for circles: a batch holds thousands, and none of them in one
 GIVE_BACK_GROUPS = 4  # of batches, after which a rest is used to give memory back
 KEPT_TROUBLES = 20
+KEPT_BESIDE = 256  # sources read lately that another file names: a change of that one is a hint too
 
 
 class Worker:
@@ -71,6 +72,7 @@ class Worker:
         self._flushes: list[int] = []
         self._folders: dict[bytes, int] = {}  # folder -> its mtime when it was listed
         self._troubles: dict[bytes, str] = {}
+        self._beside: dict[bytes, Source] = {}
         self._cut: set[bytes] = set()
         self._has_begun = False
         self._filled = 0  # slices of back-fill
@@ -228,6 +230,9 @@ class Worker:
         self._live[source.path] = source
 
     def _hint(self, path: bytes) -> None:
+        named = self._beside.get(path)
+        if named is not None:
+            path = named.path
         for adapter, store in [*self._stores, *self._extra]:
             if not is_below(path, store.root):
                 continue
@@ -263,6 +268,7 @@ class Worker:
             source, is_live = self._back.popleft(), False
             self._is_queued.discard(source.path)
             self._filled += 1
+        self._note_beside(source)
         now_facts = rows.look_of(source, _now_ms())
         try:
             made = self._assembly.read(
@@ -293,6 +299,16 @@ class Worker:
             self._is_queued.add(source.path)
         else:
             self._known.set_looks(source.path, now_facts)
+
+    def _note_beside(self, source: Source) -> None:
+        """Keep in mind which file says what a source is: it may be written after it, and again."""
+        beside = self._adapters[source.harness].beside(source.rel)
+        if beside:
+            path = source.store.root + b"/" + beside
+            self._beside.pop(path, None)
+            self._beside[path] = source
+            if len(self._beside) > KEPT_BESIDE:
+                del self._beside[next(iter(self._beside))]
 
     def _settle(self) -> None:
         """What was held back too long goes out; what was asked for is answered; progress is told."""
