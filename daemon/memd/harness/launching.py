@@ -67,6 +67,39 @@ class Argv(msgspec.Struct, frozen=True, kw_only=True):
     notices: tuple[str, ...] = ()
 
 
+class Doorway(msgspec.Struct, frozen=True, kw_only=True):
+    """What a way in may use, for a harness whose hooks cannot tell a starting session anything.
+
+    said, intent     of this launch. A fresh session is one where neither has a selector or a session
+    cwd, home        the client's, absolute
+    variables        the client's store variables, as its arguments leave them
+    folder           absolute: a private folder of this run, where `Delivered.files` will lie
+    read             the content of a small file; None when there is none. raises MemdError
+    """
+
+    said: Said
+    intent: Intent
+    cwd: bytes
+    home: bytes
+    variables: Mapping[str, bytes]
+    folder: bytes
+    read: Callable[[bytes], bytes | None]
+
+
+class Delivered(msgspec.Struct, frozen=True, kw_only=True):
+    """How a text gets to the child's model.
+
+    argv     what `compose` gave, with the way in
+    files    name -> content: written into the doorway's folder, mode 0600, before the child starts; they go
+             when it has ended, however that came about
+    is_told  false: this launch has no way in. The text stays due, and `argv.notices` should say so
+    """
+
+    argv: Argv
+    files: Mapping[str, bytes] = {}
+    is_told: bool = True
+
+
 class Launch(msgspec.Struct, frozen=True, kw_only=True):
     """All that memd knows about starting one harness.
 
@@ -79,6 +112,10 @@ class Launch(msgspec.Struct, frozen=True, kw_only=True):
     compose      the arguments of the child; raises nothing. Never called for arguments that are passing, and
                  with neither `session` nor `new_id` for those that have a selector. Keeps what the person
                  typed, in its order, and puts nothing behind a `--`
+    deliver      gives the child what its session has to be told, for a harness whose hooks cannot; None: hooks
+                 do. Called before the child starts, possibly more than once, when there is something to
+                 tell; what it told counts as told once the child is there. raises MemdError: no child then
+    is_bound     a session goes on only in the very directory in which it was begun
     """
 
     executables: tuple[str, ...]
@@ -88,3 +125,5 @@ class Launch(msgspec.Struct, frozen=True, kw_only=True):
     words: Mapping[str, str] = {}
     read: Callable[[Sequence[str]], Said]
     compose: Callable[[Sequence[str], Intent], Argv]
+    deliver: Callable[[str, Argv, Doorway], Delivered] | None = None
+    is_bound: bool = False
