@@ -112,9 +112,9 @@ class Launch(msgspec.Struct, frozen=True, kw_only=True):
     compose      the arguments of the child; raises nothing. Never called for arguments that are passing, and
                  with neither `session` nor `new_id` for those that have a selector. Keeps what the person
                  typed, in its order, and puts nothing behind a `--`
-    deliver      gives the child what its session has to be told, for a harness whose hooks cannot; None: hooks
-                 do. Called before the child starts, possibly more than once, when there is something to
-                 tell; what it told counts as told once the child is there. raises MemdError: no child then
+    deliver      gives the child what its session has to be told, for a harness whose hooks cannot. Called
+                 before the child starts, possibly more than once, when there is something to tell; what it
+                 told counts as told once the child is there. raises MemdError: no child then
     is_bound     a session goes on only in the very directory in which it was begun
     """
 
