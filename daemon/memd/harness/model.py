@@ -271,6 +271,8 @@ class Adapter(msgspec.Struct, frozen=True, kw_only=True):
                   other in the order of their names: each is read to its end before the next is begun
     parse         the record grammar of its files (None for a harness that only has a database)
     queries       SELECTs for its database, with `parse_rows`; one state for all of them
+    session_query for a database: a SELECT whose row says where the session `:session` was begun; none: the
+                  database does not have it
     gather        makes rows of the stores that say `documents`
     start_output_limit  what a start hook, or what else takes its place, may tell the model at once
     launch        how it is started; None: memd cannot start it
@@ -288,6 +290,7 @@ class Adapter(msgspec.Struct, frozen=True, kw_only=True):
     parse: Parse | None = None
     queries: tuple[Query, ...] = ()
     parse_rows: ParseRows | None = None
+    session_query: str = ""
     gather: Gather | None = None
     start_output_limit: OutputLimit = OutputLimit(30_000)
     launch: Launch | None = None

@@ -171,6 +171,7 @@ ADAPTER = Adapter(
     stores=stores,
     identify=identify,
     queries=(MESSAGES, AT_REST),
+    session_query="select cast(directory as blob) from session where id = :session",
     parse_rows=parse_rows,
     gather=gather,
     launch=LAUNCH,

@@ -139,6 +139,19 @@ class Reader:
             if isinstance(stream, Plain):
                 stream.close()
 
+    def session_of(self, source: Source) -> Session | None:
+        """The session that a source names as it is now; None: none so far. raises Unreadable"""
+        adapter = self._adapters[source.harness]
+        stream = self._open(source)[0]
+        try:
+            about, mark = self._about(adapter, source)
+            return about if mark else self._begin(adapter, source, stream)
+        except OSError as reason:
+            raise Unreadable(reason.strerror or str(reason)) from None
+        finally:
+            if isinstance(stream, Plain):
+                stream.close()
+
     def _read(
         self,
         adapter: Adapter,

@@ -39,6 +39,8 @@ class Walk(msgspec.Struct):
     sources: list[Source]
     folders: list[bytes]
     is_cut: bool = False  # there are more than MAX_FILES
+    is_blind: bool = False  # a folder is there and could not be read
+    links: list[bytes] = []  # not followed, though named like sources or folders with sources
 
 
 def stores(adapters: Sequence[Adapter], environments: Sequence[Environment]) -> list[tuple[Adapter, Store]]:
@@ -155,7 +157,10 @@ def _descend(
 ) -> None:
     try:
         entries = list(os.scandir(folder))
+    except (FileNotFoundError, NotADirectoryError):
+        return
     except OSError:
+        seen.is_blind = True
         return
     seen.folders.append(folder)
     for entry in entries:
@@ -166,6 +171,10 @@ def _descend(
                 inner = _enter(states, name)
                 if inner and depth < MAX_DEPTH:
                     _descend(adapter, store, entry.path, below, inner, seen, limit, depth + 1)
+                continue
+            if entry.is_symlink():
+                if _is_match(states, name) or any(at == len(p) - 1 for p, at in _enter(states, name)):
+                    seen.links.append(entry.path)
                 continue
             if not _is_match(states, name) or not entry.is_file(follow_symlinks=False):
                 continue
