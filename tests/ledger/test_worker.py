@@ -7,6 +7,7 @@ import os
 import select
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -17,6 +18,7 @@ from memd.ledger import messages
 from memd.ledger.store.interface import BATCH_BYTES, BATCH_EVENTS, Entry
 from memd.ledger.worker import WINDOW
 from support_daemon import SOURCES
+from support_opencode import Store
 
 CWD = "/work/somewhere"
 
@@ -193,3 +195,37 @@ def test_a_worker_whose_daemon_is_gone_ends(worker: Worker, tmp_path: Path) -> N
     assert worker.process.stdin is not None
     worker.process.stdin.close()
     assert worker.process.wait(20) == 0
+
+
+def test_a_session_that_ended_is_read_to_its_end_and_no_other(worker: Worker) -> None:
+    store = Store(worker.home / ".local/share/opencode/opencode.db")
+    began_ms = store.now = time.time_ns() // 1_000_000
+    for session in ("ses_1", "ses_2"):
+        store.session(session)
+        store.say(f"msg_{session}_1", f"asked in {session}", session)
+        store.message(f"msg_{session}_2", "assistant", session)
+        store.part(f"prt_{session}", f"msg_{session}_2", type="text", text=f"cut off in {session}")
+    store.db.close()
+    worker.begin()
+    worker.tell(messages.Flush(token=1))
+    assert contents_until(worker, 1) == {"asked in ses_1", "asked in ses_2"}
+    ended = messages.Ended(harness="opencode", session="ses_1", since_ms=began_ms)
+    worker.tell(messages.Flush(token=2, ended=ended))
+    assert contents_until(worker, 2) == {"cut off in ses_1"}
+    ended = messages.Ended(harness="opencode", session="ses_2", since_ms=store.now + 1)
+    worker.tell(messages.Flush(token=3, ended=ended))
+    assert contents_until(worker, 3) == set()
+
+
+def contents_until(worker: Worker, token: int) -> set[str]:
+    """What it read until the flush was answered, everything acknowledged at once."""
+    found: set[str] = set()
+    while (news := worker.news()) is not None:
+        match news:
+            case messages.Read(number=number, batches=batches):
+                found |= {entry.content for batch in batches for entry in batch.entries}
+                worker.tell(messages.Acknowledge(number=number))
+            case messages.Flushed(token=answered):
+                assert answered == token
+                return found
+    raise AssertionError("the flush was never answered")

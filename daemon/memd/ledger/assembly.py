@@ -16,7 +16,7 @@ from memd.harness.model import Adapter, Event, Loss, Parsed, Session, Turn, even
 from memd.ledger import cursor as cursors
 from memd.ledger import documents, rows
 from memd.ledger.cursor import FileCursor
-from memd.ledger.messages import Rules
+from memd.ledger.messages import Ended, Rules
 from memd.ledger.order import Order
 from memd.ledger.reading import Reader, Slice
 from memd.ledger.rules import Wanted
@@ -110,11 +110,30 @@ class Assembly:
             adapter.name, source.path, parsed, cursor, made.is_restart, made.is_more, wanted, now
         )
 
+    def read_ended(
+        self, adapter: Adapter, source: Source, known: bytes, ended: Ended, wanted: Wanted, now: float
+    ) -> Made:
+        """What the harness never completed in a session that is over; raises Unreadable."""
+        if source.store.documents:
+            return self._read_documents(adapter, source, known, wanted, now, is_ended=True)
+        part = rows.read_ended(
+            adapter, source, cursors.row_cursor(known), self._scratch, ended.session, ended.since_ms
+        )
+        cursor = cursors.encode(part.cursor)
+        return self._make(adapter.name, source.path, part.parsed, cursor, False, False, wanted, now)
+
     def _read_documents(
-        self, adapter: Adapter, source: Source, known: bytes, wanted: Wanted, now: float
+        self,
+        adapter: Adapter,
+        source: Source,
+        known: bytes,
+        wanted: Wanted,
+        now: float,
+        *,
+        is_ended: bool = False,
     ) -> Made:
         assert adapter.gather is not None
-        is_at_rest = rows.is_resting(source, _now_ms())
+        is_at_rest = is_ended or rows.is_resting(source, _now_ms())
         stamp = documents.fingerprint(adapter.gather, source.store.root, source.rel) + b"\1" * is_at_rest
         before = cursors.row_cursor(known)
         if stamp == before.fingerprint:

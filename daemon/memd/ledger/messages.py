@@ -72,10 +72,25 @@ class Extra(Command, frozen=True, kw_only=True, tag="extra"):
     folder: bytes
 
 
+class Ended(msgspec.Struct, frozen=True, kw_only=True):
+    """Nobody works in this session any more: what was never completed in it is as complete as it gets.
+
+    since_ms  when the work that ended began, wall clock
+    """
+
+    harness: str
+    session: str
+    since_ms: int
+
+
 class Flush(Command, frozen=True, kw_only=True, tag="flush"):
-    """Answer `Flushed` when everything that was visible at this moment has been acknowledged."""
+    """Answer `Flushed` when everything that was visible at this moment has been acknowledged.
+
+    ended  read that session to its end as well, also where its harness never completed it
+    """
 
     token: int
+    ended: Ended | None = None
 
 
 class Acknowledge(Command, frozen=True, kw_only=True, tag="acknowledge"):

@@ -21,6 +21,7 @@ ROWS = 2000  # of one query in one round
 BYTES = 4 << 20
 REST_MS = 15 * 60 * 1000
 DOCUMENT_ROWS = 500
+FAR_MS = 1 << 62
 
 
 class RowsRead(msgspec.Struct):
@@ -73,6 +74,46 @@ def _round(connection: apsw.Connection, adapter: Adapter, known: RowCursor, now_
         places[query.name] = max(place, before)
         is_more = is_more or was_cut
     return RowsRead(_joined(parts), RowCursor(places=places, state=state), is_more)
+
+
+def read_ended(
+    adapter: Adapter, source: Source, known: RowCursor, scratch: bytes, session: str, since_ms: int
+) -> RowsRead:
+    """What was never completed in a session in which nobody works any more; raises Unreadable.
+
+    since_ms  only what changed after that. The places of the cursor stay: other sessions are not looked at
+    """
+
+    def question(connection: apsw.Connection) -> tuple[list[Parsed], bytes]:
+        assert adapter.parse_rows is not None
+        state = known.state
+        parts: list[Parsed] = []
+        for query in adapter.queries:
+            place, was_cut = (since_ms, ""), query.is_at_rest
+            while was_cut:
+                found, was_cut = snapshot.fetch(
+                    connection,
+                    query,
+                    updated=place[0],
+                    row_id=place[1],
+                    limit=ROWS,
+                    until=FAR_MS,
+                    session=session,
+                    max_bytes=BYTES,
+                )
+                if not found:
+                    break
+                parts.append(adapter.parse_rows(query.name, found, state))
+                state = parts[-1].state
+                before, place = place, (_whole(found[-1][0]), str(found[-1][1]))
+                was_cut = was_cut and place > before
+        return parts, state
+
+    result = snapshot.read_snapshot(source.path, scratch, question)
+    if isinstance(result, snapshot.Unreadable):
+        raise Unreadable(result.sentence, is_passing=result.reason in ("locked", "moved", "slow"))
+    parts, state = result
+    return RowsRead(_joined(parts), RowCursor(places=known.places, state=state), False)
 
 
 def _start(query: Query, updated: int, row_id: str, now_ms: int) -> tuple[int, str]:

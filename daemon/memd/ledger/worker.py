@@ -70,6 +70,7 @@ class Worker:
         self._given_back = -GIVE_BACK_GROUPS  # so that the first look at everything is followed by it too
         self._unacknowledged: set[int] = set()
         self._flushes: list[int] = []
+        self._ended: list[messages.Ended] = []
         self._folders: dict[bytes, int] = {}  # folder -> its mtime when it was listed
         self._troubles: dict[bytes, str] = {}
         self._beside: dict[bytes, Source] = {}
@@ -146,9 +147,11 @@ class Worker:
                 # every place of this adapter is tried relative to the folder that was named
                 self._extra += sources.stores_in(adapter, folder)
                 self._rescan_at = 0.0
-            case messages.Flush(token=token):
+            case messages.Flush(token=token, ended=ended):
                 self._rescan_at = 0.0
                 self._flushes.append(token)
+                if ended is not None:
+                    self._ended.append(ended)
             case messages.Acknowledge(number=number):
                 self._unacknowledged.discard(number)
             case messages.Watched(is_watched=is_watched):
@@ -310,14 +313,38 @@ class Worker:
             if len(self._beside) > KEPT_BESIDE:
                 del self._beside[next(iter(self._beside))]
 
+    def _finish_reading(self, ended: messages.Ended, now: float) -> None:
+        """A session is over: take what its harness never completed as it is."""
+        for adapter, store in [*self._stores, *self._extra]:
+            if adapter.name != ended.harness or not any(query.is_at_rest for query in adapter.queries):
+                continue
+            for source in sources.walk(adapter, store).sources:
+                if not store.database and ended.session.encode("utf-8", "replace") not in source.rel:
+                    continue
+                known = self._known.cursor(source.path)
+                try:
+                    made = self._assembly.read_ended(adapter, source, known, ended, self._wanted, now)
+                except Unreadable as reason:
+                    self._troubles[source.path] = str(reason)
+                    continue
+                except Exception as bug:  # noqa: BLE001  as in `_work`
+                    self._troubles[source.path] = f"reading it failed: {_where(bug)}"
+                    continue
+                for batch in made.batches:
+                    self._outbox.put(batch, is_live=True)
+                if made.cursor:
+                    self._known.set_cursor(source.path, made.cursor)
+
     def _settle(self) -> None:
         """What was held back too long goes out; what was asked for is answered; progress is told."""
         now = time.monotonic()
         is_idle = not self._is_anything_left()
+        if self._ended and is_idle and self._rescan_at > now:
+            self._finish_reading(self._ended.pop(0), now)
         for batch in self._assembly.overdue(now, everything=is_idle and bool(self._flushes)):
             self._outbox.put(batch, is_live=True)
         self._send_what_may_go()
-        if self._flushes and is_idle and self._rescan_at > now and self._is_quiet():
+        if self._flushes and is_idle and self._rescan_at > now and self._is_quiet() and not self._ended:
             for token in self._flushes:
                 self._tell(messages.Flushed(token=token))
             self._flushes.clear()

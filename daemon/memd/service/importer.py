@@ -42,7 +42,8 @@ log = structlog.get_logger()
 class _Flush:
     """Somebody who waits for the import to catch up."""
 
-    def __init__(self) -> None:
+    def __init__(self, ended: messages.Ended | None) -> None:
+        self.ended = ended
         self.done = trio.Event()
         self.failure = ""
         self._restarts = 0
@@ -126,12 +127,15 @@ class Importer:
             self._batch = trio.Event()
         await self._batch.wait()
 
-    async def flush(self) -> None:
-        """Return when everything visible now is in the ledger; raises TryAgain if the worker keeps dying."""
+    async def flush(self, ended: messages.Ended | None = None) -> None:
+        """Return when everything visible now is in the ledger; raises TryAgain if the worker keeps dying.
+
+        ended  a session that is over: what its harness never completed is taken as it is
+        """
         self._token += 1
-        token, flush = self._token, _Flush()
+        token, flush = self._token, _Flush(ended)
         self._flushes[token] = flush
-        self._command(messages.Flush(token=token))
+        self._command(messages.Flush(token=token, ended=ended))
         try:
             await flush.done.wait()
         finally:
@@ -184,8 +188,8 @@ class Importer:
             await process.stdin.send_all(messages.pack(messages.Watched(is_watched=self._is_watched)))
             for extra in self._extras:
                 await process.stdin.send_all(messages.pack(extra))
-            for token in self._flushes:
-                await process.stdin.send_all(messages.pack(messages.Flush(token=token)))
+            for token, flush in self._flushes.items():
+                await process.stdin.send_all(messages.pack(messages.Flush(token=token, ended=flush.ended)))
             self.state = "running"
             async with trio.open_nursery() as nursery:
                 nursery.start_soon(self._speak, process.stdin)

@@ -20,7 +20,7 @@ from memctl.paths import shown
 from memd import heap
 from memd.errors import MemdError, TryAgain
 from memd.harness.model import Environment
-from memd.ledger.messages import Rules
+from memd.ledger.messages import Ended, Rules
 from memd.ledger.rules import Wanted
 from memd.ledger.sanitiser import Sanitiser
 from memd.ledger.store.interface import Appended, Batch, Forgetting, Report, Selection, Stats
@@ -215,11 +215,12 @@ class Ledger:
 
     # ------------------------------------------------------------------------------ orders
 
-    async def import_now(self, *, wait: bool) -> None:
+    async def import_now(self, *, wait: bool, ended: Ended | None = None) -> None:
+        """ended: a session that is over, to be read to its end too; only of use to one who waits"""
         await self._ready()
         assert self.importer is not None
         if wait:
-            await self.importer.flush()
+            await self.importer.flush(ended)
         else:
             self.importer.look(everything=True)
 
