@@ -20,8 +20,10 @@ CLASSES = {
     "encrypted": "Content that only the harness's provider can read was left out.",
     "role": "Records of a role that is neither user nor assistant were left out.",
     "unfinished": "Records that were never completed were left out.",
+    "private": "Records that the harness keeps for itself were left out.",
     # not understood
     "unknown-type": "Records of a type that memd does not know were left out.",
+    "unknown-version": "Records of a version that memd does not know were left out.",
     "unknown-block": "Parts of messages of a type that memd does not know were left out.",
     "unknown-shape": "Records whose fields do not look as expected were left out.",
     # damaged or too large

@@ -125,6 +125,7 @@ class Session(msgspec.Struct, frozen=True, kw_only=True):
 
     id: str
     cwd: str = ""
+    also: tuple[str, ...] = ()  # further directories it works in, where it has several of equal standing
     title: str = ""
     started: str = ""
     version: str = ""

@@ -153,7 +153,7 @@ class Assembly:
         if session.cwd and key not in self._unwanted:
             if len(self._unwanted) >= MAX_REMEMBERED_SESSIONS:
                 self._unwanted.pop(next(iter(self._unwanted)))
-            self._unwanted[key] = not wanted.directory(session.cwd)
+            self._unwanted[key] = not all(map(wanted.directory, (session.cwd, *session.also)))
 
     # ----------------------------------------------------------------------- assembling
 
