@@ -8,6 +8,7 @@ from typing import TypeVar
 import trio
 
 from memd.errors import TryAgain
+from memd.ledger.messages import Ended
 from memd.ledger.sanitiser import Sanitiser
 from memd.ledger.store.interface import Appended, Batch
 from memd.ledger.store.sqlite import SqliteReader
@@ -28,6 +29,7 @@ class FakeRecords:
         self.hangs = False
         self.is_importing = True
         self.import_count = 0
+        self.ended: Ended | None = None
         self._sanitiser = Sanitiser()
 
     async def work(self, do: Callable[[Work], T]) -> T:
@@ -42,9 +44,10 @@ class FakeRecords:
         await trio.lowlevel.checkpoint()
         return question(self.lines.reader)
 
-    async def import_now(self, *, wait: bool) -> None:
+    async def import_now(self, *, wait: bool, ended: Ended | None = None) -> None:
         assert wait
         self.import_count += 1
+        self.ended = ended
         if self.hangs:
             await trio.sleep_forever()
         if self.trouble:

@@ -25,6 +25,8 @@ from msgspec.structs import replace
 
 from memd import processes
 from memd.errors import MemdError
+from memd.harness.registry import adapters
+from memd.ledger.messages import Ended
 from memd.ledger.search import clean
 from memd.ledger.store.interface import Appended, Batch, Filter, SessionRow
 from memd.ledger.store.sqlite import SqliteReader
@@ -58,7 +60,7 @@ class Records(Protocol):
 
     async def ask(self, question: Callable[[SqliteReader], T]) -> T: ...
 
-    async def import_now(self, *, wait: bool) -> None: ...
+    async def import_now(self, *, wait: bool, ended: Ended | None = None) -> None: ...
 
     async def scrub(self, text: str) -> str: ...
 
@@ -75,6 +77,7 @@ class Runs:
 
     checkpoint  the state of a run's checkout
     wall_ms     the clock for people
+    on_over     told of each run that is over, by its id
     """
 
     def __init__(
@@ -95,16 +98,24 @@ class Runs:
         self._beaten: dict[str, float] = {}
         self._closing: dict[str, trio.Event] = {}
         self._has_active = trio.Event()
+        self.on_over: Callable[[str], None] = lambda _run: None
 
     # ------------------------------------------------------------------------------- before the child
 
-    async def prepare(self, ask: Ask) -> Prepared:
-        """Reserve a workstream; raises what `opening.prepare` raises.
+    async def catch_up(self) -> bool:
+        """Import what stores hold; whether that could be done within `CATCH_UP_S`."""
+        return await self._import(CATCH_UP_S)
 
-        What linked stores hold is imported first, as far as that takes no longer than `CATCH_UP_S`, and runs
-        whose holders are gone are closed.
+    async def prepare(self, ask: Ask, *, is_caught_up: bool = False) -> Prepared:
+        """Reserve a workstream; raises what `opening.prepare` raises, what is certain of it at once.
+
+        What stores hold is imported first, as far as that takes no longer than `CATCH_UP_S`, and runs whose
+        holders are gone are closed.
+
+        is_caught_up  that was done just now
         """
-        is_caught_up = await self._import(CATCH_UP_S)
+        await self._records.work(lambda work: opening.look_ahead(work, ask, self._see))
+        is_caught_up = is_caught_up or await self.catch_up()
         for other in await self._records.ask(lambda reader: reader.workstreams.active_runs()):
             if lease.evidence(other, self._see) == "gone":
                 await self._close_gone(other, is_imported=is_caught_up)
@@ -246,11 +257,22 @@ class Runs:
             run = await self._settle_session(run)
             if not run.session and is_imported:
                 told.append(report.SESSION_UNKNOWN)
+            if run.session and not await self._read_to_its_end(run):
+                told.append(report.IMPORT_UNFINISHED)
+                is_imported = False
         checkpoint = await self._checkpoint(run)
         await self._report(run, checkpoint, told)
         closed = await self._records.work(lambda work: closing.close(work, id, is_imported=is_imported))
         log.info("run.finished", harness=run.harness, events=closed.events)
         return closed if has_child else replace(closed, was_untold=False)
+
+    async def _read_to_its_end(self, run: Run) -> bool:
+        """Take in what the harness never completed, since nobody will; whether all of it came in."""
+        queries = adapters()[run.harness].queries if run.harness in adapters() else ()
+        if not any(query.is_at_rest for query in queries):
+            return True
+        since_ms = run.began_ms - int(DISCOVERY_SLACK_S * 1000)
+        return await self._import(TAIL_S, Ended(harness=run.harness, session=run.session, since_ms=since_ms))
 
     async def _settle_session(self, run: Run) -> Run:
         """Set aside what belongs to another checkout; find what nobody named."""
@@ -337,14 +359,15 @@ class Runs:
     def _forget(self, run: str) -> None:
         self._active.pop(run, None)
         self._beaten.pop(run, None)
+        self.on_over(run)
         if not self._active:
             self._has_active = trio.Event()
 
-    async def _import(self, wait_s: float) -> bool:
+    async def _import(self, wait_s: float, ended: Ended | None = None) -> bool:
         """Whether all that is visible now came in within that time."""
         with trio.move_on_after(wait_s):
             try:
-                await self._records.import_now(wait=True)
+                await self._records.import_now(wait=True, ended=ended)
             except MemdError as reason:
                 log.warning("run.import_failed", reason=str(reason))
                 return False

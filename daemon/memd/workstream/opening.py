@@ -57,6 +57,27 @@ class Prepared(msgspec.Struct, frozen=True, kw_only=True):
     superseded: Run | None = None
 
 
+def look_ahead(work: Work, ask: Ask, see: See) -> None:
+    """Refuse what `prepare` would refuse, before anything is done for it.
+
+    raises  lease.Busy, and what `selection.choose` and `bare.check` raise
+    """
+    if ask.is_automatic:
+        bare.check(ask.pool, ask.harness, ask.available)
+    _withdraw(work, ask.launcher)
+    chosen = selection.choose(work.workstreams(ask.place), ask.wanted)
+    holder = work.active(chosen.id) if isinstance(chosen, Workstream) else None
+    if holder is not None and lease.standing(holder, work.moment, lease.evidence(holder, see)) == "held":
+        raise lease.conflict(holder, chosen.name, work.moment)
+
+
+def _withdraw(work: Work, launcher: Process) -> None:
+    """Call off what this very launcher had prepared: it lost the answer, and begins again."""
+    for run in work.active_runs():
+        if run.launcher == launcher and run.phase in ("prepared", "planned"):
+            cancel(work, run.id)
+
+
 def prepare(work: Work, ask: Ask, workstream_id: str, run_id: str, see: See) -> Prepared:
     """Reserve a workstream.
 
@@ -65,6 +86,7 @@ def prepare(work: Work, ask: Ask, workstream_id: str, run_id: str, see: See) -> 
     """
     if ask.is_automatic:
         bare.check(ask.pool, ask.harness, ask.available)
+    _withdraw(work, ask.launcher)
     moment = work.moment
     chosen = selection.choose(work.workstreams(ask.place), ask.wanted)
     is_new = isinstance(chosen, New)
