@@ -25,6 +25,15 @@ GROUPS: tuple[tuple[str, tuple[tuple[str, str, str], ...]], ...] = (
         ),
     ),
     (
+        "lines of work",
+        (
+            ("workstreams", "workstreams", "list the lines of work in this checkout"),
+            ("workstream-search", "workstreams", "search one of them, or show its newest events"),
+            ("rename-workstream", "workstreams", "give one another name"),
+            ("handoff", "handoff", "leave a note for the session that goes on"),
+        ),
+    ),
+    (
         "agent-owned memory",
         (
             ("enroll", "enroll", "give an agent one memory in all logins"),
@@ -75,7 +84,7 @@ def overview() -> str:
     lines = ["usage: memctl COMMAND [...]    (memctl COMMAND --help says more)"]
     for title, commands in GROUPS:
         lines += ["", f"{title}:"]
-        lines += [f"  {name:<11} {meaning}" for name, _, meaning in commands]
+        lines += [f"  {name:<17} {meaning}" for name, _, meaning in commands]
     return "\n".join(lines) + "\n"
 
 

@@ -1,4 +1,4 @@
-"""What is asked of workstreams and handoffs: the inner part of `work` requests. Closed sets, version 1.
+"""What is asked of workstreams, handoffs and sessions: the inner part of `work` requests. Version 1.
 
 All of them are answered as rendered text. `memd.protocol` carries these.
 """
@@ -9,11 +9,20 @@ import msgspec
 
 
 class Action(msgspec.Struct, frozen=True, kw_only=True, tag_field="do", forbid_unknown_fields=True):
-    """cwd: the client's directory; `workspace` and `project`: what the command line says of the scope."""
+    """Who asks, and where.
+
+    cwd        the client's directory; `workspace` and `project`: what the command line says of the scope
+    variables  those of the client's that decide: HOME, XDG_CONFIG_HOME, MEMD_IGNORE_MARKER, CLAUDE_CONFIG_DIR
+    path       the client's PATH
+    run        the run that the client was started in (MEMD_RUN_ID); empty: none
+    """
 
     cwd: bytes
     workspace: str = ""
     project: str = ""
+    variables: dict[str, bytes] = {}
+    path: bytes = b""
+    run: str = ""
 
 
 class Workstreams(Action, frozen=True, kw_only=True, tag="workstreams"):
@@ -22,4 +31,61 @@ class Workstreams(Action, frozen=True, kw_only=True, tag="workstreams"):
     limit: int = 20
 
 
-AnyAction = Workstreams
+class RenameWorkstream(Action, frozen=True, kw_only=True, tag="rename-workstream"):
+    """Exactly one of `name` and `workstream_id` says which one."""
+
+    to: str
+    name: str = ""
+    workstream_id: str = ""
+
+
+class SearchWorkstream(Action, frozen=True, kw_only=True, tag="search-workstream"):
+    """The best hits first; of an empty query the newest events first."""
+
+    workstream_id: str
+    query: str = ""
+    limit: int = 20
+
+
+class CreateHandoff(Action, frozen=True, kw_only=True, tag="create-handoff"):
+    """harness, workstream: whom it is for, at most one of them. lifetime_s: 0 is the usual one"""
+
+    summary: str
+    questions: tuple[str, ...] = ()
+    steps: tuple[str, ...] = ()
+    files: tuple[str, ...] = ()
+    harness: str = ""
+    workstream: str = ""
+    lifetime_s: int = 0
+
+
+class ListHandoffs(Action, frozen=True, kw_only=True, tag="list-handoffs"):
+    """The handoffs of a scope, the open one first."""
+
+    limit: int = 20
+
+
+class ShowHandoff(Action, frozen=True, kw_only=True, tag="show-handoff"):
+    """Consumes nothing. id: empty is the open one of the scope; so in the two others"""
+
+    id: str = ""
+
+
+class AcceptHandoff(Action, frozen=True, kw_only=True, tag="accept-handoff"):
+    id: str = ""
+
+
+class CancelHandoff(Action, frozen=True, kw_only=True, tag="cancel-handoff"):
+    id: str = ""
+
+
+AnyAction = (
+    Workstreams
+    | RenameWorkstream
+    | SearchWorkstream
+    | CreateHandoff
+    | ListHandoffs
+    | ShowHandoff
+    | AcceptHandoff
+    | CancelHandoff
+)

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 import trio
 
+from memd.errors import NotFound
 from memd.ledger.messages import Rules
 from memd.ledger.store.workstreams import RunGone
 from memd.service.ledger import Ledger
@@ -62,3 +63,14 @@ async def test_what_is_not_imported_is_known(tmp_path: Path) -> None:
     assert not await ledger.imports("claude", os.fsencode(tmp_path))
     ledger.configure((), Rules(is_enabled=False))
     assert not await ledger.imports("codex", os.fsencode(tmp_path))
+
+
+async def test_a_refusal_inside_a_question_comes_as_it_is(tmp_path: Path) -> None:
+    def refuse(_reader: object) -> None:
+        raise NotFound("nothing here")
+
+    async with opened(tmp_path / "ledger") as ledger:
+        for _ in range(6):  # more often than there are readers
+            with pytest.raises(NotFound, match="nothing here"):
+                await ledger.ask(refuse)
+        assert await ledger.ask(lambda reader: reader.workstreams.active_runs()) == []

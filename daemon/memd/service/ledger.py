@@ -173,14 +173,18 @@ class Ledger:
                 self._idle.pop() if self._idle else await trio.to_thread.run_sync(SqliteReader, self._root)
             )
             done = trio.Event()
+            refusal: MemdError | None = None
             async with trio.open_nursery() as nursery:
                 nursery.start_soon(_interrupt_when_cancelled, reader, done)
                 try:
                     return await trio.to_thread.run_sync(question, reader)
+                except MemdError as reason:
+                    refusal = reason  # out of the nursery it would come as one of a group
                 finally:
                     done.set()
                     self._idle.append(reader)
-        raise AssertionError("the nursery does not swallow")
+        assert refusal is not None
+        raise refusal
 
     async def _ready(self) -> None:
         if self.trouble:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import datetime
+import unicodedata
 from collections.abc import Callable
 
 NARROWEST = 20
@@ -34,36 +36,50 @@ def cut(text: str, width: int) -> str:
     return flat if len(flat) <= width else flat[: max(width, 1) - 1] + "…"
 
 
+def padded(text: str, width: int) -> str:
+    """The text with blanks up to `width` columns of a terminal; signs of East Asia take two."""
+    taken = sum(
+        0 if unicodedata.combining(sign) else 1 + (unicodedata.east_asian_width(sign) in "WF")
+        for sign in text
+    )
+    return text + " " * max(width - taken, 0)
+
+
 def count(number: int, noun: str) -> str:
     return f"{number} {noun}" + ("" if number == 1 else "s")
 
 
-def age(then_ms: int, now_ms: int) -> str:
-    """How long ago, in words: `just now` below a minute, then minutes, hours, days, months of 30 days."""
-    seconds = max(now_ms - then_ms, 0) // 1000
+def span(ms: int) -> str:
+    """A length of time in words, rounded down: minutes, hours, days, months of 30 days."""
+    seconds = max(ms, 0) // 1000
     for size, noun in ((30 * 86400, "month"), (86400, "day"), (3600, "hour"), (60, "minute")):
         if seconds >= size:
-            return f"{count(seconds // size, noun)} ago"
-    return "just now"
+            return count(seconds // size, noun)
+    return "less than a minute"
 
 
-def until(then_ms: int, now_ms: int) -> str:
-    """How long it still takes, in words."""
-    seconds = max(then_ms - now_ms, 0) // 1000
-    for size, noun in ((86400, "day"), (3600, "hour"), (60, "minute")):
-        if seconds >= size:
-            return f"in {count(seconds // size, noun)}"
-    return "within a minute"
+def age(then_ms: int, now_ms: int) -> str:
+    """How long ago, in words."""
+    return f"{span(now_ms - then_ms)} ago" if now_ms - then_ms >= 60_000 else "just now"
+
+
+def utc(at_ms: int) -> str:
+    """RFC 3339, to the second."""
+    try:
+        moment = datetime.datetime.fromtimestamp(at_ms / 1000, datetime.UTC)
+    except (OverflowError, ValueError, OSError):
+        return ""
+    return f"{moment:%Y-%m-%dT%H:%M:%SZ}"
 
 
 class Ink:
     """ANSI colours, or nothing."""
 
-    def __init__(self, color: bool) -> None:
-        self._color = color
+    def __init__(self, is_on: bool) -> None:
+        self.is_on = is_on
 
     def _paint(self, code: str, text: str) -> str:
-        return f"\x1b[{code}m{text}\x1b[0m" if self._color else text
+        return f"\x1b[{code}m{text}\x1b[0m" if self.is_on else text
 
     def bold(self, text: str) -> str:
         return self._paint("1", text)

@@ -131,6 +131,13 @@ def _open(work: Work, workspace: str, project: str) -> Handoff | None:
     return None
 
 
+def seen(row: Handoff, now_ms: int) -> Handoff:
+    """The handoff as it is now: one whose time is up is open no more, also before anybody puts it away."""
+    if row.state == "open" and row.expires_ms <= now_ms:
+        return replace(row, state="expired", ended_ms=row.expires_ms)
+    return row
+
+
 def take(work: Work, handoff_id: str, receiver: Receiver) -> Handoff | None:
     """Accept it for somebody; None when it is open no more."""
     row = work.handoff(handoff_id)

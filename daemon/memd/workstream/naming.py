@@ -51,14 +51,19 @@ def rename_workstream(
     place   of the caller: one of another checkout or scope is not found
     raises  UsageError, NotFound, NameTaken
     """
+    row = chosen(work, place, name=name, workstream_id=workstream_id)
+    named = selection.renamed(work.workstreams(place), row, to)
+    work.put_workstream(named)
+    return named
+
+
+def chosen(looking: Looking, place: Place, *, name: str = "", workstream_id: str = "") -> Workstream:
+    """The workstream of a checkout that is meant. raises UsageError, NotFound"""
     if bool(name) == bool(workstream_id):
-        raise UsageError("say which workstream, by --from or by --workstream-id", remedy="Give one of them.")
-    rows = work.workstreams(place)
-    for row in rows:
+        raise UsageError("say which workstream, by its name or by its id", remedy="Give one of them.")
+    for row in looking.workstreams(place):
         if row.name == name or row.id == workstream_id:
-            named = selection.renamed(rows, row, to)
-            work.put_workstream(named)
-            return named
+            return row
     raise NotFound(
         f"no managed workstream {name or workstream_id!r} in this checkout",
         remedy="`memctl workstreams` lists them.",

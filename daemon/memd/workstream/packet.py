@@ -75,7 +75,7 @@ def render(untold: Untold, subject: Subject, room: Room) -> Packet | None:
         return None
     blocks, tools = [], int(available * TOOLS_PART)
     left = available
-    for event, label in _labelled(untold.events):
+    for event, label in labelled(untold.events):
         is_tool = event.kind in ("tool_call", "tool_result")
         most, part = (MAX_TOOL, TOOL_SHARE) if is_tool else (MAX_EVENT, MESSAGE_SHARE)
         share = min(most, available // part)
@@ -124,8 +124,11 @@ def _block(event: StoredEvent, label: str, share: int, room: Room) -> str:
     return f"{head}{room.cut(content, max(share - room.size(head), 0))}\n\n"
 
 
-def _labelled(events: Sequence[StoredEvent]) -> list[tuple[StoredEvent, str]]:
-    """The events newest first, each with what it is called: a call needs to know whether its result came."""
+def labelled(events: Sequence[StoredEvent]) -> list[tuple[StoredEvent, str]]:
+    """The events newest first, each with what it is called: a call needs to know whether its result came.
+
+    events  oldest first
+    """
     found: list[tuple[StoredEvent, str]] = []
     answered: set[tuple[str, str, str]] = set()
     unnamed: dict[tuple[str, str], int] = {}  # results without an id answer the calls before them in turn

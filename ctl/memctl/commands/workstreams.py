@@ -1,0 +1,80 @@
+"""memctl workstreams, rename-workstream, workstream-search: lines of work in one checkout."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+
+from memctl import work
+from memd import protocol_work as asked
+from memd.errors import UsageError
+
+MAX_LISTED = 100
+
+
+def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    listing = subparsers.add_parser(
+        "workstreams",
+        description="The workstreams of this checkout: first the one that the next run goes on with.",
+    )
+    listing.add_argument("--limit", type=int, default=20, metavar="N", help="at most so many, up to 100")
+    rename = subparsers.add_parser(
+        "rename-workstream", description="Give a workstream of this checkout another name."
+    )
+    which = rename.add_mutually_exclusive_group(required=True)
+    which.add_argument("--from", dest="old", metavar="NAME", help="its name now")
+    which.add_argument("--workstream-id", metavar="ID", help="its id")
+    rename.add_argument("--to", required=True, metavar="NAME", help="its new name")
+    search = subparsers.add_parser(
+        "workstream-search",
+        description="Search one workstream; without words its newest events. Words are literal; "
+        '"two words" side by side; begin*.',
+    )
+    search.add_argument("query", nargs="*", metavar="WORD")
+    search.add_argument(
+        "--workstream-id", metavar="ID", help="which one; inside a run that of the run (MEMD_WORKSTREAM_ID)"
+    )
+    search.add_argument("--limit", type=int, default=20, metavar="N", help="at most so many, up to 100")
+    for parser in (listing, rename):
+        work.add_scope(parser)
+    for parser in (listing, rename, search):
+        parser.add_argument("--json", action="store_true", help="one JSON document")
+
+
+def run(options: argparse.Namespace) -> int:
+    match options.command:
+        case "workstreams":
+            if not 1 <= options.limit <= MAX_LISTED:
+                raise UsageError(f"--limit {options.limit}: it must be from 1 to {MAX_LISTED}")
+            action: asked.AnyAction = asked.Workstreams(limit=options.limit, **work.asking(options))
+        case "rename-workstream":
+            action = asked.RenameWorkstream(
+                name=work.text(options.old or ""),
+                workstream_id=work.text(options.workstream_id or ""),
+                to=work.text(options.to),
+                **work.asking(options),
+            )
+        case _:
+            return _search(options)
+    return work.show(action, as_json=options.json)
+
+
+def _search(options: argparse.Namespace) -> int:
+    id = options.workstream_id or os.environ.get("MEMD_WORKSTREAM_ID", "")
+    if not id:
+        raise UsageError(
+            "no workstream is named",
+            remedy="Give --workstream-id; `memctl workstreams` lists them. Inside a run it is known.",
+        )
+    action = asked.SearchWorkstream(
+        workstream_id=work.text(id),
+        query=work.text(" ".join(options.query)),
+        limit=options.limit,
+        **work.asking(),
+    )
+    if options.json and action.run:
+        from memd.frame import NOTICE
+
+        print(f"What was said in a workstream follows. {NOTICE}", file=sys.stderr)
+    return work.show(action, as_json=options.json)
