@@ -2,6 +2,7 @@
 
 One connection carries it, one reply to each step, in this order:
 
+    Greet -> Greeted        which of the client's variables count; may be left out by one who knows
     Prepare -> Ready        the workstream is reserved; `choices` when there is something to choose
     Choose -> Ready         any number of times: the answer of a person, or a renewed lease while one thinks
     Plan -> LaunchPlan      what to start
@@ -26,16 +27,20 @@ class Step(msgspec.Struct, frozen=True, kw_only=True, tag_field="do", forbid_unk
     pass
 
 
+class Greet(Step, frozen=True, kw_only=True, tag="greet"):
+    pass
+
+
 class Prepare(Step, frozen=True, kw_only=True, tag="prepare"):
-    """Reserve a workstream.
+    """Reserve a workstream, for the process at the other end of the connection.
 
     word        the launcher word of a harness; empty: go on where the person left off
     native      everything after that word, wrapper words included
     executable  the program to start instead of the one found; empty: look in `path`
-    variables   the client's store variables: those that adapters name, with `HOME` and `XDG_*`
+    carry       copy the linked session from the login it lies in, without asking
+    variables   those of `Greeted.variables` that the client has
     path        the client's PATH
-    is_terminal standard input and standard error are terminals
-    start       the launcher's start as the kernel has it; its pid comes with the connection
+    is_terminal standard input and standard error are terminals: somebody can be asked
     is_retry    the same launch again, because the workstream was taken: nothing is said twice
     """
 
@@ -57,10 +62,12 @@ class Prepare(Step, frozen=True, kw_only=True, tag="prepare"):
 
 
 class Choose(Step, frozen=True, kw_only=True, tag="choose"):
-    """session: of `Ready.choices`, empty: a new one. `is_decided` false only renews the lease."""
+    """session: of `Ready.choices`, empty: a new one; `carry`: yes to `Ready.carry`. `is_decided` false only
+    renews the lease."""
 
     run: str
     session: str = ""
+    carry: bool = False
     is_decided: bool = False
 
 
@@ -89,7 +96,7 @@ class TakeUp(Step, frozen=True, kw_only=True, tag="take-up"):
     run: str
 
 
-AnyStep = Prepare | Choose | Plan | Started | Exited | Cancel | TakeUp
+AnyStep = Greet | Prepare | Choose | Plan | Started | Exited | Cancel | TakeUp
 
 # ---------------------------------------------------------------------------- answers
 
@@ -107,8 +114,18 @@ class Choice(msgspec.Struct, frozen=True, kw_only=True):
     events: int
 
 
+class Greeted(Answer, frozen=True, kw_only=True, tag="greeted"):
+    """variables: names. They say where harnesses keep what they write, and where a client stands."""
+
+    variables: tuple[str, ...]
+
+
 class Ready(Answer, frozen=True, kw_only=True, tag="ready"):
-    """The workstream is reserved. `choices`: sessions that may be taken over, newest first."""
+    """The workstream is reserved.
+
+    choices  sessions that may be taken over, newest first; there is somebody to ask
+    carry    a question, to be answered by yes or no; empty: there is none
+    """
 
     run: str
     workstream: str
@@ -117,6 +134,7 @@ class Ready(Answer, frozen=True, kw_only=True, tag="ready"):
     project: str
     harness: str
     choices: tuple[Choice, ...] = ()
+    carry: str = ""
 
 
 class LaunchPlan(Answer, frozen=True, kw_only=True, tag="plan"):
@@ -140,4 +158,4 @@ class Closed(Answer, frozen=True, kw_only=True, tag="closed"):
     events: int
 
 
-AnyAnswer = Ready | LaunchPlan | Noted | Closed
+AnyAnswer = Greeted | Ready | LaunchPlan | Noted | Closed

@@ -30,8 +30,10 @@ class Environments:
         self._seen: list[dict[str, bytes]] = _load(path)
 
     def see(self, variables: Mapping[str, bytes]) -> None:
-        """A client's store variables; relative values mean nothing and are left out."""
+        """A client's store variables; relative values mean nothing and are left out. `HOME`: its home."""
         chosen = {name: value for name, value in sorted(variables.items()) if value.startswith(b"/")}
+        if chosen.get("HOME") == self._home:
+            del chosen["HOME"]
         if not chosen or chosen in self._seen:
             return
         self._seen = [*self._seen[1 - MAX_SEEN :], chosen]
@@ -50,7 +52,11 @@ class Environments:
 
     def all(self) -> tuple[Environment, ...]:
         usual = Environment(home=self._home, config_homes=self._config_homes)
-        return (usual, *(Environment(home=self._home, variables=seen) for seen in self._seen))
+        return (usual, *(self._of(seen) for seen in self._seen))
+
+    def _of(self, seen: dict[str, bytes]) -> Environment:
+        variables = {name: value for name, value in seen.items() if name != "HOME"}
+        return Environment(home=seen.get("HOME", self._home), variables=variables)
 
 
 def _load(path: bytes) -> list[dict[str, bytes]]:

@@ -71,6 +71,20 @@ class Healer:
             self._seen[config_dir] = None
             self.hint()
 
+    async def ensure(self, cwd: bytes, config_home: bytes) -> None:
+        """Have the memory of the agent that works in a directory linked in one login, if it is to be.
+
+        Whoever waits bounds the time; what is under way goes on without them.
+        """
+        if not self._settings.memory.heal:
+            return
+
+        def heal(owner: Ownership) -> tuple[Entry, ...]:
+            owner.config_homes([config_home] if may_be_login(config_home) else [])
+            return owner.heal(cwd=cwd, now_ms=now_ms())
+
+        await self._attempt(heal)
+
     def reconfigure(self, settings: Settings, ownership: Ownership, looking: Ownership) -> None:
         self._settings = settings
         self._ownership = ownership

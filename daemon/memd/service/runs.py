@@ -264,7 +264,7 @@ class Runs:
         await self._report(run, checkpoint, told)
         closed = await self._records.work(lambda work: closing.close(work, id, is_imported=is_imported))
         log.info("run.finished", harness=run.harness, events=closed.events)
-        return closed if has_child else replace(closed, was_untold=False)
+        return replace(closed, was_untold=closed.was_untold and has_child, losses=tuple(told))
 
     async def _read_to_its_end(self, run: Run) -> bool:
         """Take in what the harness never completed, since nobody will; whether all of it came in."""

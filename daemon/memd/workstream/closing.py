@@ -23,12 +23,14 @@ class Closed(msgspec.Struct, frozen=True, kw_only=True):
 
     events        how many joined the workstream since it began
     was_untold    a packet was due and no hook asked for it
+    losses        what could not be had, in sentences
     """
 
     run: Run
     name: str
     events: int
     was_untold: bool
+    losses: tuple[str, ...] = ()
 
 
 def leave(work: Work, run_id: str, exit_code: int | None) -> Run:
