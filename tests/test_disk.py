@@ -224,3 +224,16 @@ def test_a_link_where_the_lock_file_belongs_is_refused(top: bytes) -> None:
     with pytest.raises(DiskError):
         disk.take_lock(top + b"/lock")
     assert not os.path.lexists(top + b"/elsewhere")
+
+
+def test_an_empty_folder_is_removed_and_one_with_something_in_it_is_not(tmp_path: Path) -> None:
+    with disk.make_folders(os.fsencode(tmp_path / "a" / "b")) as folder:
+        folder.ensure_folder(b"empty")
+        folder.ensure_folder(b"full")
+        with folder.folder(b"full") as full:
+            full.create(b"kept", b"x")
+        folder.remove_folder(b"empty")
+        folder.remove_folder(b"empty")
+        with pytest.raises(DiskError):
+            folder.remove_folder(b"full")
+        assert folder.names() == [b"full"]

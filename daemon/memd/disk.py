@@ -20,16 +20,16 @@ from __future__ import annotations
 import contextlib
 import errno
 import fcntl
-import functools
 import os
 import re
 import secrets
 import stat
 import sys
 import time
-from collections.abc import Callable, Generator, Iterable, Iterator
+from collections.abc import Generator, Iterable, Iterator
 
 from memd.errors import DiskError, TryAgain
+from memd.rename_call import rename_function
 
 CHUNK_BYTES = 1 << 18
 LOCK_POLL_S = 0.01
@@ -264,6 +264,11 @@ class Folder:
         with _saying("remove", self.at(name)), contextlib.suppress(FileNotFoundError):
             os.unlink(name, dir_fd=self.fd)
 
+    def remove_folder(self, name: bytes) -> None:
+        """Take away an empty folder that memd itself made; nothing happens when it is gone already."""
+        with _saying("remove", self.at(name)), contextlib.suppress(FileNotFoundError):
+            os.rmdir(name, dir_fd=self.fd)
+
     def sync(self) -> None:
         """Make the names in this folder durable."""
         with _saying("flush", self.path):
@@ -456,24 +461,12 @@ def _renamed(old_fd: int, old: bytes, new_fd: int, new: bytes, flag: int) -> boo
 
 def _renameat2(old_fd: int, old: bytes, new_fd: int, new: bytes, flags: int) -> None:
     """renameat2 on Linux, renameatx_np on macOS, which has the same flags under other numbers."""
-    call, get_errno = _rename_function()
+    call, get_errno = rename_function()
     if call is None:
         raise OSError(errno.ENOSYS, os.strerror(errno.ENOSYS))
     if call(old_fd, old, new_fd, new, flags) != 0:
         number = get_errno()
         raise OSError(number, os.strerror(number))
-
-
-@functools.cache
-def _rename_function() -> tuple[Callable[..., int] | None, Callable[[], int]]:
-    import ctypes
-
-    libc = ctypes.CDLL(None, use_errno=True)
-    call = getattr(libc, "renameatx_np" if _DARWIN else "renameat2", None)  # an older libc lacks it
-    if call is not None:
-        call.argtypes = (ctypes.c_int, ctypes.c_char_p, ctypes.c_int, ctypes.c_char_p, ctypes.c_uint)
-        call.restype = ctypes.c_int
-    return call, ctypes.get_errno
 
 
 def _move_in_steps(old_fd: int, old: bytes, new_fd: int, new: bytes) -> None:
