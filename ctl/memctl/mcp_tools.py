@@ -13,10 +13,11 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from memctl import client
+from memctl import client, work
 from memd import protocol
 from memd import protocol_memory as m
-from memd.errors import MemdError, UsageError
+from memd import protocol_work as w
+from memd.errors import MemdError, NotFound, UsageError
 from memd.frame import NOTICE, framed
 
 MAX_RESULT_CHARS = 30_000
@@ -226,6 +227,36 @@ def _history(arguments: Arguments) -> str:
     return _evidence(lead + ".", "history-hits", text)
 
 
+def _handoff(arguments: Arguments) -> str:
+    action = _text(arguments, "action", needs=True)
+    if action not in ("create", "show"):
+        raise UsageError(f"the action {action!r} is neither create nor show", remedy="Give one of the two.")
+    asking = work.asking()
+    if action == "create":
+        wanted: w.AnyAction = w.CreateHandoff(
+            summary=_text(arguments, "summary", needs=True),
+            questions=_items(arguments, "questions"),
+            steps=_items(arguments, "next_steps"),
+            files=_items(arguments, "files"),
+            harness=_text(arguments, "to").strip(),
+            **asking,
+        )
+    else:
+        wanted = w.ShowHandoff(**asking)
+    try:
+        return work.ask(wanted, as_json=False, color=False)[1].decode("utf-8", "replace")
+    except MemdError as reason:
+        if action == "show" and reason.code == NotFound.code:
+            return f"{reason}."
+        raise
+
+
+def _items(arguments: Arguments, name: str) -> tuple[str, ...]:
+    """One thing a line, also as a model lists them."""
+    lines = (line.strip().removeprefix("- ").strip() for line in _text(arguments, name).splitlines())
+    return tuple(line for line in lines if line)
+
+
 def _string(says: str, **more: object) -> dict[str, Any]:
     return {"type": "string", "description": says, **more}
 
@@ -296,6 +327,21 @@ TOOLS: Mapping[str, Tool] = {
             says="List topic files that the index has lost. Only when the user asks for it.",
             takes={},
             answer=_repair,
+        ),
+        Tool(
+            name="handoff",
+            says="Leave a note for the session that goes on with this project, whichever agent that is; it "
+            "is given the note at its start, once. Or show the note that waits, without taking it.",
+            takes={
+                "action": _string("create or show.", enum=["create", "show"]),
+                "summary": _string("create: what was done, what holds and what is next, in a few sentences."),
+                "questions": _string("create: open questions, one a line."),
+                "next_steps": _string("create: what comes next, one a line."),
+                "files": _string("create: files that matter, one a line."),
+                "to": _string("create: only for a session of this agent program, such as claude or codex."),
+            },
+            needs=("action",),
+            answer=_handoff,
         ),
         Tool(
             name="search_history",

@@ -26,9 +26,10 @@ class Action(msgspec.Struct, frozen=True, kw_only=True, tag_field="do", forbid_u
 
 
 class Workstreams(Action, frozen=True, kw_only=True, tag="workstreams"):
-    """The workstreams of a checkout, the selected one first."""
+    """The workstreams of a checkout, the selected one first; without the first `offset` of them."""
 
     limit: int = 20
+    offset: int = 0
 
 
 class RenameWorkstream(Action, frozen=True, kw_only=True, tag="rename-workstream"):

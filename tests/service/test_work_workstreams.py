@@ -83,6 +83,8 @@ async def test_the_list_is_of_this_checkout_and_scope_and_bounded(three: Desk) -
     assert await three.json(Workstreams, project="elsewhere") == []
     assert await three.json(Workstreams, workspace="elsewhere") == []
     assert [row["name"] for row in await three.json(Workstreams, limit=1)] == ["béta"]
+    assert [row["name"] for row in await three.json(Workstreams, limit=1, offset=1)] == ["alpha"]
+    assert await three.json(Workstreams, offset=3) == []
     below = three.cwd / "lib"
     below.mkdir()
     assert len(await three.json(Workstreams, cwd=bytes(below))) == 3

@@ -19,6 +19,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         description="The workstreams of this checkout: first the one that the next run goes on with.",
     )
     listing.add_argument("--limit", type=int, default=20, metavar="N", help="at most so many, up to 100")
+    listing.add_argument("--offset", type=int, default=0, metavar="N", help="without the first N")
     rename = subparsers.add_parser(
         "rename-workstream", description="Give a workstream of this checkout another name."
     )
@@ -47,7 +48,11 @@ def run(options: argparse.Namespace) -> int:
         case "workstreams":
             if not 1 <= options.limit <= MAX_LISTED:
                 raise UsageError(f"--limit {options.limit}: it must be from 1 to {MAX_LISTED}")
-            action: asked.AnyAction = asked.Workstreams(limit=options.limit, **work.asking(options))
+            if options.offset < 0:
+                raise UsageError(f"--offset {options.offset}: it must be at least 0")
+            action: asked.AnyAction = asked.Workstreams(
+                limit=options.limit, offset=options.offset, **work.asking(options)
+            )
         case "rename-workstream":
             action = asked.RenameWorkstream(
                 name=work.text(options.old or ""),

@@ -116,7 +116,7 @@ class WorkAnswers:
     async def _workstreams(self, action: asked.Workstreams, sheet: Sheet) -> str:
         stand = await self._stand(action)
         rows = await self._records.ask(
-            lambda reader: naming.listing(reader.workstreams, stand.place, action.limit)
+            lambda reader: naming.listing(reader.workstreams, stand.place, action.limit, action.offset)
         )
         return view.workstreams(rows, stand.scope, stand.notice, sheet)
 

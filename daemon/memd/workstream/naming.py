@@ -25,11 +25,12 @@ class Listed(msgspec.Struct, frozen=True, kw_only=True):
     linked_harnesses: tuple[str, ...]
 
 
-def listing(looking: Looking, place: Place, limit: int = MAX_LISTED) -> list[Listed]:
+def listing(looking: Looking, place: Place, limit: int = MAX_LISTED, offset: int = 0) -> list[Listed]:
     """The workstreams of a checkout: the one that the next launch uses first, then by last use."""
     rows = looking.workstreams(place)
     chosen = selection.choose(rows, Wanted())
     rows.sort(key=lambda row: (row is chosen, row.updated_ms, row.id), reverse=True)
+    first = max(0, offset)
     return [
         Listed(
             workstream_id=row.id,
@@ -39,7 +40,7 @@ def listing(looking: Looking, place: Place, limit: int = MAX_LISTED) -> list[Lis
             current=row is chosen,
             linked_harnesses=tuple(dict.fromkeys(one.harness for one in looking.linked(row.id))),
         )
-        for row in rows[: max(1, min(limit, MAX_LISTED))]
+        for row in rows[first : first + max(1, min(limit, MAX_LISTED))]
     ]
 
 
