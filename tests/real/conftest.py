@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+import itertools
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import pytest
 
 from real.harnesses import GIT_CONFIG, HARNESSES
+from real.managed import Desk
 from real.namespace import HOME
 from real.programs import Program, require
 from real.rig import World, why_not
@@ -31,6 +33,31 @@ def claude_world(tmp_path: Path, claude_program: Program) -> Iterator[World]:
     """A world with Claude Code in it, and no login yet."""
     with _world(tmp_path, claude_program) as made:
         yield made
+
+
+@pytest.fixture
+def make_world(tmp_path: Path) -> Iterator[Callable[..., World]]:
+    """Makes worlds with these programs in them; they end with the test."""
+    with ExitStack() as worlds:
+        count = itertools.count()
+        yield lambda *names: worlds.enter_context(
+            _world(tmp_path / str(next(count)), *(require(name) for name in names))
+        )
+
+
+@pytest.fixture
+def open_desk(make_world: Callable[..., World]) -> Iterator[Callable[..., Desk]]:
+    """Opens a checkout with these agents, memd and its hooks; what memd logged is no bug at the end."""
+    opened: list[Desk] = []
+
+    def open_one(*agents: str) -> Desk:
+        opened.append(Desk(make_world(*agents), agents))
+        opened[-1].open()
+        return opened[-1]
+
+    yield open_one
+    for desk in opened:
+        assert "Traceback" not in desk.memd.log()
 
 
 @contextmanager

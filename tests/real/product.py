@@ -11,7 +11,8 @@ from real.namespace import HOME
 from real.rig import CHECKOUT, World
 from real.running import Finished, RigError
 
-_SOURCES = f"{CHECKOUT}/daemon:{CHECKOUT}/ctl"
+PYTHON_PATH = f"{CHECKOUT}/daemon:{CHECKOUT}/ctl"
+MEMCTL = (sys.executable, "-m", "memctl")
 _HEAL_S = 10.0  # far above what is promised: that is measured elsewhere
 
 
@@ -30,12 +31,10 @@ class Memd:
     ) -> Finished:
         """One memctl command, run to its end."""
         return self._world.run(
-            sys.executable,
-            "-m",
-            "memctl",
+            *MEMCTL,
             *words,
             cwd=cwd,
-            env={"PYTHONPATH": _SOURCES, **(env or {})},
+            env={"PYTHONPATH": PYTHON_PATH, **(env or {})},
             may_fail=may_fail,
         )
 
