@@ -223,7 +223,8 @@ export default function memd(api) {
   let reason = ""; // why the present session began
 
   const begin = quietly(async (event, ctx) => {
-    reason = event.reason === "new" ? "clear" : event.reason || "";
+    const isNew = event.reason === "new" || event.reason === "fork" || event.type === "session_branch";
+    reason = isNew ? "clear" : event.reason || "";
     const facts = factsOf(ctx, reason);
     // in a run the question for the context links the session
     if (facts && !runId) void report("start", facts, runId);
@@ -231,6 +232,7 @@ export default function memd(api) {
 
   api.on("session_start", begin);
   api.on("session_switch", begin);
+  api.on("session_branch", begin);
   api.on(
     "before_agent_start",
     quietly(async (event, ctx) => {

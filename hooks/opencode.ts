@@ -211,6 +211,7 @@ async function server({ client, directory }) {
   const runId = process.env.MEMD_RUN_ID || "";
   const parents = new Map(); // session id -> the session that started it, or ""
   const open = new Set(); // sessions to be ended when OpenCode goes
+  const later = new Set(); // sessions that were begun here after another
 
   const facts = (session, reason) => ({
     session_id: session,
@@ -218,6 +219,8 @@ async function server({ client, directory }) {
     ...(parents.get(session) ? { is_inner: true } : {}),
     ...(reason ? { reason } : {}),
   });
+
+  const beginning = (session) => (later.has(session) ? "clear" : "");
 
   const learn = (session, parent) => {
     parents.set(session, parent || "");
@@ -241,14 +244,17 @@ async function server({ client, directory }) {
       if (typeof session !== "string") return;
       if (event.type === "session.created") {
         learn(session, about.info && about.info.parentID);
+        if (parents.get(session)) return;
+        if (open.size) later.add(session);
         // in a run the question for the context links the session
-        if (!runId && !parents.get(session)) void report("start", facts(session), runId);
+        if (!runId) void report("start", facts(session, beginning(session)), runId);
       } else if (event.type === "session.idle") {
         void report("activity", facts(session), runId);
       } else if (event.type === "session.compacted") {
         void report("activity", facts(session, "compact"), runId);
       } else if (event.type === "session.deleted") {
         open.delete(session);
+        later.delete(session);
         void report("end", facts(session, "deleted"), runId);
       }
     }),
@@ -257,7 +263,7 @@ async function server({ client, directory }) {
       const session = input.sessionID;
       if (await isInner(session)) return;
       open.add(session);
-      const text = await contextOf(session, facts(session), runId);
+      const text = await contextOf(session, facts(session, beginning(session)), runId);
       void report("prompt", facts(session), runId);
       if (!text) return;
       output.parts.unshift({

@@ -216,7 +216,7 @@ export default function memd(api) {
   let reason = ""; // why the present session began
 
   const begin = quietly(async (event, ctx) => {
-    reason = event.reason === "new" ? "clear" : event.reason || "";
+    reason = event.reason === "new" || event.reason === "fork" ? "clear" : event.reason || "";
     const facts = factsOf(ctx, reason);
     // in a run the question for the context links the session
     if (facts && !runId) void report("start", facts, runId);

@@ -197,26 +197,35 @@ def test_opencode_reports_a_start_outside_a_run_only(desk: Desk) -> None:
     assert stub.events()[1:] == ["context", "prompt"]
 
 
-@pytest.mark.parametrize("kind", ["pi", "omp"])
-def test_new_conversation_in_the_same_process_is_called_one(desk: Desk, kind: str) -> None:
-    name = "session_start" if kind == "pi" else "session_switch"
-    steps = [{"do": name, "session": "s2", "event": {"reason": "new"}}, prompt(kind, "s2")]
+@pytest.mark.parametrize(
+    ("kind", "step"),
+    [
+        ("pi", {"do": "session_start", "session": "s2", "event": {"reason": "new"}}),
+        ("pi", {"do": "session_start", "session": "s2", "event": {"reason": "fork"}}),
+        ("omp", {"do": "session_switch", "session": "s2", "event": {"reason": "new"}}),
+        ("omp", {"do": "session_branch", "session": "s2"}),
+        ("opencode", {"do": "session.created", "event": {"sessionID": "s2", "info": {"id": "s2"}}}),
+    ],
+)
+def test_new_conversation_in_the_same_process_is_called_one(
+    desk: Desk, kind: str, step: dict[str, object]
+) -> None:
     with desk.stub() as stub:
-        desk.play(kind, *steps, MEMD_RUN_ID=RUN)
-    asked = next(message for message in stub.messages if message.event == "context")
-    assert asked.stdin["reason"] == "clear"
+        desk.play(kind, prompt(kind, "s1"), step, prompt(kind, "s2"), MEMD_RUN_ID=RUN)
+    asked = [message.stdin for message in stub.messages if message.event == "context"]
+    assert [(one["session_id"], one.get("reason")) for one in asked] == [("s1", None), ("s2", "clear")]
 
 
 @pytest.mark.parametrize(
-    ("kind", "steps", "events"),
+    ("kind", "steps"),
     [
-        ("pi", ["turn_end", "agent_end", "session_compact", "session_shutdown"], "activity"),
-        ("omp", ["turn_end", "agent_end", "session_compact", "session_shutdown"], "activity"),
-        ("opencode", ["session.idle", "session.compacted", "session.deleted"], "activity"),
-        ("opencode2", ["session.execution.succeeded", "session.deleted"], "activity"),
+        ("pi", ["turn_end", "agent_end", "session_compact", "session_shutdown"]),
+        ("omp", ["turn_end", "agent_end", "session_compact", "session_shutdown"]),
+        ("opencode", ["session.idle", "session.compacted", "session.deleted"]),
+        ("opencode2", ["session.execution.succeeded", "session.deleted"]),
     ],
 )
-def test_activity_and_the_end_are_reported(desk: Desk, kind: str, steps: list[str], events: str) -> None:
+def test_activity_and_the_end_are_reported(desk: Desk, kind: str, steps: list[str]) -> None:
     about = {"session": "ses_1", "event": {"sessionID": "ses_1", "reason": "quit"}}
     with desk.stub() as stub:
         desk.play_until(stub, len(steps), kind, *({"do": name, **about} for name in steps))
