@@ -1,62 +1,23 @@
-"""Putting one value into a JSON file, comments allowed, so that every other byte stays as it is. Pure.
+"""Putting values into a JSON file and taking them out, so that every other byte stays as it is. Pure.
 
 The text is scanned, not parsed and written anew: what is put in takes the form of its neighbours, with their
-indentation and line ends. A file that is not understood is refused.
+indentation and line ends, and taking it out again gives the text that was there before. Comments and trailing
+commas are allowed. A file that is not understood is refused.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
-import msgspec
-
+from memctl.json_scan import BLANKS, REMEDY, Node, ends_in_line_comment, find, parse, scan
 from memd.errors import Refused
 
-MAX_DEPTH = 200
-MAX_SLOW_BYTES = 1 << 16  # the parser for comments needs about 30 ms for a KiB
+__all__ = ["REMEDY", "add", "append", "drop", "inside", "parse", "put", "put_inside", "replace"]
 
-_space = re.compile(r"(?:[ \t\r\n\ufeff]|//[^\r\n]*|/\*.*?\*/)*", re.DOTALL)
-_string = re.compile(r'"(?:[^"\\]|\\.)*"', re.DOTALL)
-_scalar = re.compile(r"[^\s,\[\]{}\"/:]+")
-
-
-class Member(msgspec.Struct, frozen=True):
-    key: str
-    start: int  # of the key
-    value: Node
-
-
-class Node(msgspec.Struct, frozen=True):
-    """A value in the text. `members` only of an object; `comma` is a trailing one's place, or -1."""
-
-    kind: str
-    start: int
-    end: int
-    members: tuple[Member, ...] = ()
-    comma: int = -1
-
-
-def parse(text: str) -> Any:
-    """The value of a JSON text, comments and trailing commas allowed. raises Refused"""
-    try:
-        return json.loads(text.removeprefix("\ufeff"))
-    except RecursionError:
-        raise Refused("the file is nested too deeply", remedy=REMEDY) from None
-    except ValueError as plain:
-        if len(text) > MAX_SLOW_BYTES:
-            raise Refused(f"the file is not JSON: {plain}", remedy=REMEDY) from None
-    import json5
-
-    try:
-        return json5.loads(text.removeprefix("\ufeff"), allow_duplicate_keys=False)
-    except (ValueError, RecursionError) as reason:
-        raise Refused(f"the file is not JSON: {reason}", remedy=REMEDY) from None
-
-
-REMEDY = "Correct the file, or put the entry in by hand."
+Path = Sequence[str | int]
 
 
 def put(text: str, path: Sequence[str], value: Any) -> str:
@@ -64,19 +25,118 @@ def put(text: str, path: Sequence[str], value: Any) -> str:
 
     raises  Refused: not understood, or something on the way is no object
     """
-    if not text.strip("\ufeff \t\r\n"):
-        return text + _fresh(path, value, "", "  ", "\n") + "\n"
+    if is_blank(text):
+        return fresh(text, path, value)
     before = parse(text)
     wanted = _with(before, path, value)
     if wanted == before:
         return text
-    root, end = _scan(text, _skip(text, 0), 0)
-    if _skip(text, end) != len(text):
-        raise Refused("the file has something behind its value", remedy=REMEDY)
-    made = _put(text, root, list(path), value)
+    made = _put(text, scan(text), list(path), value)
+    return checked(made, wanted)
+
+
+def checked(made: str, wanted: Any) -> str:
+    """The text, which must mean `wanted`; raises Refused when it does not."""
     if parse(made) != wanted:
         raise Refused("the file is written in a way that cannot be edited safely", remedy=REMEDY)
     return made
+
+
+def is_blank(text: str) -> bool:
+    return not text.strip("\ufeff" + BLANKS)
+
+
+def fresh(text: str, path: Sequence[str], value: Any) -> str:
+    """Blank text with a first value in it."""
+    return text + _rendered(_nested(path, value), "", "  ", "\n") + "\n"
+
+
+def append(text: str, path: Sequence[str], value: Any) -> str:
+    """The text with `value` as the last of the array at `path`, what is missing on the way made.
+
+    Only the result tells whether it went well: compare what it means. raises Refused
+    """
+    if is_blank(text):
+        return fresh(text, path, [value])
+    root = scan(text)
+    try:
+        array = find(root, path)
+    except LookupError:
+        return _put(text, root, list(path), [value])
+    if array.kind != "array":
+        raise Refused(f"what should be a list, {'.'.join(path)!r}, is none", remedy=REMEDY)
+    return _insert(text, array, lambda style: style(value))
+
+
+def add(text: str, path: Path, key: str, value: Any) -> str:
+    """The text with one more member in the object at `path`; raises LookupError, Refused."""
+    name = json.dumps(key, ensure_ascii=False)
+    return _insert(text, find(scan(text), path), lambda style: f"{name}: {style(value)}")
+
+
+def replace(text: str, path: Path, value: Any) -> str:
+    """The text with another value in a place that is there. raises LookupError, Refused"""
+    node = find(scan(text), path)
+    if "\n" in text[node.start : node.end] or not node.spans:
+        made = _rendered(value, _indent_at(text, node.start), _unit(text), _eol(text))
+    else:
+        made = json.dumps(value, ensure_ascii=False)
+    return text[: node.start] + made + text[node.end :]
+
+
+def drop(text: str, path: Path) -> str:
+    """The text without the member or item at `path`, with its comma and the white space before it.
+
+    The undoing of `append` and `put`. raises LookupError, Refused
+    """
+    parent = find(scan(text), path[:-1])
+    at = parent.place(path[-1])
+    start, end = parent.spans[at]
+    before = (parent.commas[at - 1] if at else parent.start) + 1
+    after = parent.commas[at] + 1 if parent.commas[at] >= 0 else end
+    lead = len(text[:start].rstrip(BLANKS))
+    lead = max(lead, before)
+    if at == 0 and len(parent.spans) > 1 and "\n" not in text[before:start]:
+        lead = start  # the next one takes its place in the line
+        after = skip_blanks(text, after)
+    elif ends_in_line_comment(text, before, start) and text[after : after + 1] not in ("\n", "\r"):
+        lead = start  # the comment must not swallow what follows
+    head, tail = text[:lead], text[after:]
+    if after == end and at:  # the last one, without a comma of its own: the one before it goes
+        comma = parent.commas[at - 1]
+        head = head[:comma] + head[comma + 1 :]
+    made = head + tail
+    if len(parent.spans) == 1:
+        inner = made[parent.start + 1 : parent.end - 1 - (len(text) - len(made))]
+        if not inner.strip(BLANKS):
+            made = made[: parent.start + 1] + made[parent.start + 1 + len(inner) :]
+    return made
+
+
+def inside(text: str, path: Path) -> str | None:
+    """What stands between the brackets of the empty object or array at `path`; None when it is not empty."""
+    try:
+        node = find(scan(text), path)
+    except LookupError:
+        return None
+    if node.kind == "scalar" or node.spans:
+        return None
+    return text[node.start + 1 : node.end - 1]
+
+
+def put_inside(text: str, path: Path, inner: str) -> str:
+    """The undoing of `inside`; raises LookupError, Refused."""
+    node = find(scan(text), path)
+    return text[: node.start + 1] + inner + text[node.end - 1 :]
+
+
+def skip_blanks(text: str, at: int) -> int:
+    while text[at : at + 1] in (" ", "\t"):
+        at += 1
+    return at
+
+
+# ----------------------------------------------------------------------- putting in
 
 
 def _with(found: Any, path: Sequence[str], value: Any) -> Any:
@@ -90,34 +150,40 @@ def _with(found: Any, path: Sequence[str], value: Any) -> Any:
 def _put(text: str, node: Node, path: list[str], value: Any) -> str:
     if node.kind != "object":
         raise Refused(f"what should hold {path[0]!r} is no object", remedy=REMEDY)
-    eol = "\r\n" if "\r\n" in text else "\n"
-    unit = _unit(text)
     for member in node.members:
         if member.key == path[0]:
             if len(path) > 1:
                 return _put(text, member.value, path[1:], value)
-            indent = _indent_at(text, member.start)
-            fresh = _rendered(value, indent, unit, eol)
-            return text[: member.value.start] + fresh + text[member.value.end :]
-    is_inline = "\n" not in text[node.start : node.end] and bool(node.members)
-    outer = _indent_at(text, node.start)
-    inner = _indent_at(text, node.members[0].start) if node.members and not is_inline else outer + unit
+            made = _rendered(value, _indent_at(text, member.start), _unit(text), _eol(text))
+            return text[: member.value.start] + made + text[member.value.end :]
     key = json.dumps(path[0], ensure_ascii=False)
+    return _insert(text, node, lambda style: f"{key}: {style(_nested(path[1:], value))}")
+
+
+def _insert(text: str, node: Node, body_in: Callable[[Callable[[Any], str]], str]) -> str:
+    """The text with one more member or item at the end of an object or array.
+
+    body_in  the new text, given how a value is rendered there
+    """
+    eol, unit = _eol(text), _unit(text)
+    spans = node.spans
+    is_inline = "\n" not in text[node.start : node.end] and bool(spans)
+    outer = _indent_at(text, node.start)
+    inner = _indent_at(text, spans[0][0]) if spans and not is_inline else outer + unit
     if is_inline:
-        body = f"{key}: {json.dumps(_nested(path[1:], value), ensure_ascii=False)}"
-        lead, close = " ", ""
+        body = body_in(lambda value: json.dumps(value, ensure_ascii=False))
+        lead = " "
     else:
-        body = f"{key}: {_fresh(path[1:], value, inner, unit, eol)}"
-        lead, close = eol + inner, ""
+        body = body_in(lambda value: _rendered(value, inner, unit, eol))
+        lead = eol + inner
     edge = node.end - 1
-    last = len(text[:edge].rstrip(" \t\r\n"))
-    last = max(last, node.start + 1)
-    if not node.members:
+    last = max(len(text[:edge].rstrip(BLANKS)), node.start + 1)
+    if not spans:
         close = eol + outer if "\n" not in text[last:edge] else ""
         return text[:last] + lead + body + close + text[last:]
-    if node.comma >= 0:
+    if node.commas[-1] >= 0:
         return text[:last] + lead + body + "," + text[last:]
-    value_end = node.members[-1].value.end
+    value_end = spans[-1][1]
     return text[:value_end] + "," + text[value_end:last] + lead + body + text[last:]
 
 
@@ -127,13 +193,13 @@ def _nested(path: Sequence[str], value: Any) -> Any:
     return value
 
 
-def _fresh(path: Sequence[str], value: Any, indent: str, unit: str, eol: str) -> str:
-    return _rendered(_nested(path, value), indent, unit, eol)
-
-
 def _rendered(value: Any, indent: str, unit: str, eol: str) -> str:
     text = json.dumps(value, ensure_ascii=False, indent=unit)
     return text.replace("\n", eol + indent)
+
+
+def _eol(text: str) -> str:
+    return "\r\n" if "\r\n" in text else "\n"
 
 
 def _unit(text: str) -> str:
@@ -147,59 +213,3 @@ def _indent_at(text: str, at: int) -> str:
     start = text.rfind("\n", 0, at) + 1
     found = re.match(r"[ \t]*", text[start:at])
     return found[0] if found else ""
-
-
-# ------------------------------------------------------------------ the scan
-
-
-def _skip(text: str, at: int) -> int:
-    found = _space.match(text, at)
-    return found.end() if found else at
-
-
-def _scan(text: str, at: int, depth: int) -> tuple[Node, int]:
-    if depth > MAX_DEPTH:
-        raise Refused("the file is nested too deeply", remedy=REMEDY)
-    first = text[at : at + 1]
-    if first == "{":
-        return _scan_object(text, at, depth)
-    if first == "[":
-        return _scan_array(text, at, depth)
-    found = _string.match(text, at) or _scalar.match(text, at)
-    if found is None:
-        raise Refused(f"the file is not JSON at character {at}", remedy=REMEDY)
-    return Node("scalar", at, found.end()), found.end()
-
-
-def _scan_object(text: str, start: int, depth: int) -> tuple[Node, int]:
-    members: list[Member] = []
-    comma = -1
-    at = _skip(text, start + 1)
-    while text[at : at + 1] != "}":
-        key = _string.match(text, at)
-        colon = _skip(text, key.end()) if key else at
-        if key is None or text[colon : colon + 1] != ":":
-            raise Refused(f"the file is not JSON at character {at}", remedy=REMEDY)
-        value, end = _scan(text, _skip(text, colon + 1), depth + 1)
-        members.append(Member(json.loads(key[0]), at, value))
-        at, comma = _past_comma(text, end, "}")
-    return Node("object", start, at + 1, tuple(members), comma), at + 1
-
-
-def _scan_array(text: str, start: int, depth: int) -> tuple[Node, int]:
-    at = _skip(text, start + 1)
-    while text[at : at + 1] != "]":
-        _, end = _scan(text, at, depth + 1)
-        at, _ = _past_comma(text, end, "]")
-    return Node("array", start, at + 1), at + 1
-
-
-def _past_comma(text: str, at: int, close: str) -> tuple[int, int]:
-    """Past the comma after a value, and its place when only the end follows; else -1."""
-    at = _skip(text, at)
-    if text[at : at + 1] == ",":
-        after = _skip(text, at + 1)
-        return after, at if text[after : after + 1] == close else -1
-    if text[at : at + 1] != close:
-        raise Refused(f"the file is not JSON at character {at}", remedy=REMEDY)
-    return at, -1

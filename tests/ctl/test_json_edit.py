@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memctl.json_edit import parse, put
+from memctl.json_edit import drop, parse, put
 from memd.errors import Refused
 
 VALUE = {"command": "/p", "args": ["-m", "x"]}
@@ -90,3 +90,29 @@ def test_any_settings_keep_their_other_bytes(
     if not (isinstance(mcp, dict) and "memd" in mcp):
         left = iter(made)
         assert all(c in left for c in text), "a byte of the old text is gone"
+
+
+@pytest.mark.parametrize(
+    ("text", "path", "left"),
+    [
+        ('{"a": 1}', ("a",), "{}"),
+        ('{"a": 1, "b": 2}', ("a",), '{"b": 2}'),
+        ('{"a": 1, "b": 2}', ("b",), '{"a": 1}'),
+        ("[1, 2, 3]", (1,), "[1, 3]"),
+        ("[\n  1,\n  2,\n]", (0,), "[\n  2,\n]"),
+        ("[\n  1,\n  2,\n]", (1,), "[\n  1,\n]"),
+        ("[\n  1, // one\n  2 // two\n]", (1,), "[\n  1 // one\n   // two\n]"),
+        ("[1, // one\n  2]", (1,), "[1 // one\n  ]"),
+        ("[ /* kept */ 1 ]", (0,), "[ /* kept */ ]"),
+        ('{"a": {"b": [[0], {"c": 1}]}}', ("a", "b", 1, "c"), '{"a": {"b": [[0], {}]}}'),
+    ],
+)
+def test_taking_out_leaves_the_rest_as_it_was(text: str, path: tuple[str | int, ...], left: str) -> None:
+    made = drop(text, path)
+    assert made == left
+    parse(made)
+
+
+def test_a_large_file_with_comments_is_read_too() -> None:
+    text = "// head\n{" + ",\n".join(f'"k{n}": "// {n}," // why\n' for n in range(20_000)) + ", }"
+    assert parse(text)["k19999"] == "// 19999,"
