@@ -39,17 +39,23 @@ def read(path: bytes) -> tuple[bytes | None, str]:
         os.close(fd)
 
 
-def write(path: bytes, text: bytes, over: bytes | None, mode: int = 0o644) -> None:
+def write(
+    path: bytes, text: bytes, over: bytes | None, mode: int = 0o644, like: os.stat_result | None = None
+) -> None:
     """Put `text` at `path`, durably; the file there must still be `over` (None: there is none).
 
     A crash leaves the old file or the new one.
+    like    the file belongs to whom that one does, and has its exact mode and, where that can be had, its
+            extended attributes
     raises  Refused when something else stands at the path by now, DiskError
     """
     folder = os.path.dirname(path)
     make_folder(folder)
     fresh = folder + b"/." + os.path.basename(path) + b".%d.new" % os.getpid()
     try:
-        _write_new(fresh, text, mode)
+        _write_new(fresh, text, mode if like is None else 0o600)
+        if like is not None:
+            _dress(fresh, path, like)
         try:
             if read(path)[0] != over:
                 raise Refused(
@@ -71,6 +77,22 @@ def write(path: bytes, text: bytes, over: bytes | None, mode: int = 0o644) -> No
         ) from reason
     except OSError as reason:
         raise DiskError("write", path, reason) from reason
+
+
+def back_up(path: bytes, text: bytes, like: os.stat_result, now_s: int) -> bytes:
+    """Keep `text`, which is what `path` says now, beside it; the path of the copy. Raises DiskError."""
+    for extra in range(1000):  # two changes in one second get two copies
+        copy = path + b".bak-%d" % now_s + (b".%d" % extra if extra else b"")
+        try:
+            _write_new(copy, text, 0o600, is_ours=False)
+            _dress(copy, path, like)
+            _sync_folder(os.path.dirname(path))
+        except FileExistsError:
+            continue
+        except OSError as reason:
+            raise DiskError("write", copy, reason) from reason
+        return copy
+    raise DiskError("write", copy, FileExistsError(errno.EEXIST, "File exists"))
 
 
 def remove(path: bytes, only: bytes) -> None:
@@ -101,11 +123,12 @@ def make_folder(path: bytes, mode: int = 0o700) -> None:
         raise DiskError("make the folder", path, reason) from reason
 
 
-def _write_new(path: bytes, text: bytes, mode: int) -> None:
-    try:
-        os.unlink(path)  # left by a process of our own number that was killed here
-    except FileNotFoundError:
-        pass
+def _write_new(path: bytes, text: bytes, mode: int, *, is_ours: bool = True) -> None:
+    if is_ours:
+        try:
+            os.unlink(path)  # left by a process of our own number that was killed here
+        except FileNotFoundError:
+            pass
     fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW, mode)
     try:
         with os.fdopen(fd, "wb") as stream:
@@ -115,6 +138,26 @@ def _write_new(path: bytes, text: bytes, mode: int) -> None:
     except BaseException:
         os.unlink(path)
         raise
+
+
+def _dress(fresh: bytes, old: bytes, like: os.stat_result) -> None:
+    """Give a new file the owner, the mode and the attributes of the one it stands for."""
+    now = os.stat(fresh)
+    if (now.st_uid, now.st_gid) != (like.st_uid, like.st_gid):
+        os.chown(fresh, like.st_uid, like.st_gid)
+    for name in _attributes(old):
+        try:
+            os.setxattr(fresh, name, os.getxattr(old, name))
+        except OSError:
+            continue  # a label only the system may set
+    os.chmod(fresh, stat.S_IMODE(like.st_mode))
+
+
+def _attributes(path: bytes) -> list[str]:
+    try:
+        return os.listxattr(path)
+    except (OSError, AttributeError):  # not on this file system, or not on this system
+        return []
 
 
 def _link(old: bytes, new: bytes) -> bool:

@@ -109,3 +109,40 @@ def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path) -> None:
         files.make_folder(encoded(tmp_path / "file" / "folder"))
     with pytest.raises(DiskError, match="Not a directory"):
         files.make_folder(encoded(tmp_path / "file"))
+
+
+def test_a_file_keeps_its_mode_and_owner_whatever_the_mask(tmp_path: Path) -> None:
+    path = tmp_path / "settings"
+    path.write_bytes(b"old\n")
+    path.chmod(0o664)
+    facts = path.stat()
+    mask = os.umask(0o077)
+    try:
+        copy = files.back_up(encoded(path), b"old\n", facts, 1_700_000_000)
+        files.write(encoded(path), b"new\n", b"old\n", like=facts)
+    finally:
+        os.umask(mask)
+    assert path.read_bytes() == b"new\n"
+    assert names(tmp_path) == ["settings", "settings.bak-1700000000"]
+    for one in (path, Path(os.fsdecode(copy))):
+        found = one.stat()
+        assert (found.st_mode & 0o777, found.st_uid, found.st_gid) == (0o664, facts.st_uid, facts.st_gid)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")
+def test_somebody_elses_file_stays_theirs(tmp_path: Path) -> None:
+    path = tmp_path / "settings"
+    path.write_bytes(b"old\n")
+    os.chown(path, 12345, 23456)
+    files.write(encoded(path), b"new\n", b"old\n", like=path.stat())
+    assert (path.stat().st_uid, path.stat().st_gid) == (12345, 23456)
+
+
+def test_two_changes_in_one_second_have_two_copies(tmp_path: Path) -> None:
+    path = tmp_path / "settings"
+    path.write_bytes(b"one\n")
+    facts = path.stat()
+    files.back_up(encoded(path), b"one\n", facts, 7)
+    files.back_up(encoded(path), b"two\n", facts, 7)
+    assert names(tmp_path) == ["settings", "settings.bak-7", "settings.bak-7.1"]
+    assert (tmp_path / "settings.bak-7").read_bytes() == b"one\n"
