@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
-from memd.harness.model import Adapter, Event, Parsed, Query, Session, event_id
+from memd.harness.model import Adapter, Event, Parsed, Query, Session, Store, event_id
 from memd.ledger.snapshot import fetch, read_snapshot
 
 HERE = Path(__file__).parent
@@ -21,8 +21,9 @@ FAR = 1 << 60
 class RowImport:
     """Rounds over one database: a cursor per query, one state, every event once per session."""
 
-    def __init__(self, adapter: Adapter, path: Path, scratch: Path) -> None:
+    def __init__(self, adapter: Adapter, path: Path, scratch: Path, store: Store | None = None) -> None:
         self.adapter = adapter
+        self.store = store
         self.path = path
         self.scratch = scratch
         self.state = b""
@@ -61,6 +62,7 @@ class RowImport:
                         limit=limit,
                         until=until,
                         session=session,
+                        store=self.store,
                     ),
                 )
                 assert isinstance(found, tuple), found

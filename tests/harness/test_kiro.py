@@ -209,3 +209,15 @@ def test_parsing_needs_no_state() -> None:
     data = b"".join(path.read_bytes() for path in sorted(FIXTURES.glob("*-recipe/**/*.jsonl")))
     parsed: Parsed = ADAPTER.parse(data, 0, b"")
     assert len(parsed.events) == 8
+
+
+@pytest.mark.parametrize("engine", [Second, Third])
+def test_halves_of_pairs_and_odd_bytes_are_replaced(engine: type[Second | Third], tmp_path: Path) -> None:
+    session = engine(tmp_path / ".kiro", SESSION if engine is Second else f"sess_{SESSION}", CWD)
+    session.prompt("halfMARK")
+    session.prompt("oddMARK")
+    data = session.path.read_bytes()
+    data = data.replace(b"halfMARK", rb"half\ud83d").replace(b"oddMARK", b"odd\xff")
+    session.path.write_bytes(data)
+    assert [event.content for event in only(tmp_path).events] == ["half\ufffd", "odd\ufffd"]
+    assert lost(tmp_path) == {"encoding": 1}

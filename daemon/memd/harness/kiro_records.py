@@ -15,16 +15,16 @@ by how many of the same came before it, which a rewrite does not change.
 from __future__ import annotations
 
 import hashlib
-import re
 from collections.abc import Sequence
 from typing import Any
 
 import msgspec
 
 from memd.harness.losses import Losses
+from memd.harness.marks import is_utf8, origin_of
 from memd.harness.model import MAX_EVENT_BYTES, Event, Kind, Parsed, Session
 from memd.harness.packets import is_own
-from memd.harness.records import FAULTS, clip, compact, recover, split
+from memd.harness.records import FAULTS, clip, compact, recover, split, whole_halves
 from memd.harness.times import rfc3339
 
 V2, V3 = "kiro-v2", "kiro-v3"
@@ -47,7 +47,6 @@ MAX_SAME = 2000  # records without an id that are told apart from equal ones bef
 _SAME_BYTES = 8
 
 _OPENERS = (b'{"version":', b'{"id":', b'{"kind":', b'{"payload":')
-_UUID = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 
 
 class _Part(msgspec.Struct, gc=False):
@@ -151,6 +150,10 @@ class _Reader:
         for line in lines:
             start = at
             at += len(line) + 1
+            if not is_utf8(line):
+                self._lose("encoding")
+                line = line.decode("utf-8", "replace").encode("utf-8")
+            line = whole_halves(line)
             try:
                 record = _record(line)
             except FAULTS:
@@ -159,7 +162,8 @@ class _Reader:
                     self._lose(found.what)
                 if found.record is None:
                     continue
-                record, line, start = found.record, line[found.start :], start + found.start
+                record, line = found.record, line[found.start :]
+                start += min(found.start, at - start - 1)
             if (self.flavor or (V3 if bytes(record.payload) else V2)) == V3:
                 self._third(record, line, start)
             else:
@@ -171,7 +175,7 @@ class _Reader:
     def _place(self, line: bytes, at: int, id: object, when: str) -> _Place:
         name = clip(id, 512)[0] if isinstance(id, str) else ""
         if name:
-            return _Place(at, name, name if _UUID.fullmatch(name) else f"{self.session}/{name}", when)
+            return _Place(at, name, origin_of(self.session, name), when)
         digest = hashlib.sha256(line)
         mark = digest.digest()[:_SAME_BYTES]
         count = self.same.pop(mark, 0)

@@ -158,11 +158,16 @@ class Parsed(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Environment(msgspec.Struct, frozen=True, kw_only=True):
-    """What decides where a harness keeps its stores: a home and the named store variables of a client."""
+    """What decides where a harness keeps its stores: a home and the named store variables of a client.
+
+    config_homes  Claude Code's logins
+    places        directories in which somebody started a harness, for those that keep a store in each
+    """
 
     home: bytes
     variables: Mapping[str, bytes] = {}
-    config_homes: Sequence[bytes] = ()  # Claude Code's logins
+    config_homes: Sequence[bytes] = ()
+    places: Sequence[bytes] = ()
 
 
 class Store(msgspec.Struct, frozen=True, kw_only=True):
@@ -175,6 +180,8 @@ class Store(msgspec.Struct, frozen=True, kw_only=True):
     head      bytes at the start of a file that the harness rewrites in place; no part of a prefix check
     database  the matches are SQLite databases, read through `Adapter.queries`
     documents each match stands for a session in many small files, read through `Adapter.gather`
+    cwd       where its sessions were begun, for a store whose place alone says that
+    shared    further directories whose sessions lie here, among others': those that worked below one of them
     """
 
     root: bytes
@@ -184,6 +191,32 @@ class Store(msgspec.Struct, frozen=True, kw_only=True):
     head: int = 0
     database: bool = False
     documents: bool = False
+    cwd: bytes = b""
+    shared: tuple[bytes, ...] = ()
+
+
+class Glance(Protocol):
+    """What an adapter may ask of the disk to find stores whose place only files and folders say.
+
+    Paths are absolute and links are followed. Nothing here raises: what cannot be seen is not there.
+    """
+
+    def read(self, path: bytes) -> bytes | None:
+        """The content of a regular file of at most 1 MiB; None for anything else."""
+
+    def follow(self, path: bytes) -> bytes | None:
+        """The same, of a file whose changes are waited for: there may be other stores then."""
+
+    def owner(self, path: bytes) -> int | None:
+        """The uid of the owner of a file or folder; None: there is none; -1: it cannot be examined."""
+
+    def is_folder(self, path: bytes) -> bool: ...
+
+    def real(self, path: bytes) -> bytes:
+        """The path without links, as far as it exists."""
+
+    def checkout(self, path: bytes) -> bytes:
+        """The top of the checkout that a folder is in; empty outside one."""
 
 
 class Parse(Protocol):
@@ -199,7 +232,8 @@ class Parse(Protocol):
 class Query(msgspec.Struct, frozen=True, kw_only=True):
     """One SELECT for a harness's own database.
 
-    sql         takes the parameters `:updated` and `:id` (the cursor) and `:limit`; orders by exactly these
+    sql         takes the parameters `:updated` and `:id` (the cursor) and `:limit`; orders by exactly these.
+                May take `:cwd` (blob) and `:shared` (a JSON array of texts) of its store
     columns     the names of the result's columns, first `updated` (milliseconds) and `id`
     overlap_ms  start each round this far before the cursor (and never in the future), with an empty id: rows
                 are stamped before they are committed. What comes twice does no harm
@@ -257,6 +291,7 @@ class Adapter(msgspec.Struct, frozen=True, kw_only=True):
     name          the word of event ids and JSON
     aliases       every other word a person or a peer uses for it
     stores        where sessions lie for an environment
+    scattered     more stores of it, for a harness that keeps one in every directory it works in
     identify      the session a source belongs to and where it was started, from its path (below the root),
                   its first bytes (at most 8 MiB, decompressed) and the store's flavor; None: no session of
                   this harness, or not yet: ask again when the file has grown. An empty id: the source holds
@@ -284,6 +319,7 @@ class Adapter(msgspec.Struct, frozen=True, kw_only=True):
     title: str
     aliases: tuple[str, ...] = ()
     stores: Callable[[Environment], tuple[Store, ...]]
+    scattered: Callable[[Environment, Glance], tuple[Store, ...]] | None = None
     identify: Callable[[bytes, bytes, str], Session | None]
     begin: Callable[[Session, str], bytes] = _begin
     beside: Callable[[bytes], bytes] = _none

@@ -43,7 +43,10 @@ class FileCursor(msgspec.Struct, frozen=True, array_like=True):
 
 
 class RowCursor(msgspec.Struct, frozen=True, array_like=True):
-    """A database's: its fingerprint, and per query the last `updated` and `id` that were dealt with."""
+    """A database's: per query the last `updated` and `id` that were dealt with.
+
+    fingerprint  of the files of a session in many documents; of the directories a database belongs to
+    """
 
     fingerprint: bytes = b""
     places: dict[str, tuple[int, str]] = {}

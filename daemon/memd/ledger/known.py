@@ -11,6 +11,8 @@ from collections.abc import Mapping
 
 LOOKS_BYTES = 8
 
+Looks = tuple[int | bytes, ...]
+
 
 class Known:
     def __init__(self) -> None:
@@ -28,7 +30,7 @@ class Known:
         """Where the source was left; empty when it was never read."""
         return self._entries.get(_key(path), b"")[LOOKS_BYTES:]
 
-    def is_as_it_was(self, path: bytes, looks: tuple[int, ...]) -> bool:
+    def is_as_it_was(self, path: bytes, looks: Looks) -> bool:
         return self._entries.get(_key(path), b"")[:LOOKS_BYTES] == _digest(looks)
 
     def has_looks(self, path: bytes) -> bool:
@@ -39,7 +41,7 @@ class Known:
         key = _key(path)
         self._entries[key] = self._entries.get(key, bytes(LOOKS_BYTES))[:LOOKS_BYTES] + cursor
 
-    def set_looks(self, path: bytes, looks: tuple[int, ...]) -> None:
+    def set_looks(self, path: bytes, looks: Looks) -> None:
         self._entries[_key(path)] = _digest(looks) + self.cursor(path)
 
     def forget_looks(self) -> None:
@@ -52,5 +54,5 @@ def _key(path: bytes) -> int:
     return int.from_bytes(hashlib.blake2b(path, digest_size=7).digest(), "big")
 
 
-def _digest(looks: tuple[int, ...]) -> bytes:
+def _digest(looks: Looks) -> bytes:
     return hashlib.blake2b(repr(looks).encode(), digest_size=LOOKS_BYTES).digest()

@@ -10,8 +10,10 @@ import itertools
 
 import apsw
 import msgspec
+from msgspec.structs import replace
 
-from memd.harness.model import Adapter, Parsed, Query
+from memd.harness.model import Adapter, Parsed, Query, Store
+from memd.ledger import cursor as cursors
 from memd.ledger import documents, snapshot
 from memd.ledger.cursor import RowCursor
 from memd.ledger.reading import Unreadable
@@ -35,17 +37,26 @@ def read_database(
 ) -> RowsRead:
     """What is new in a database since `known`; raises Unreadable."""
     result = snapshot.read_snapshot(
-        source.path, scratch, lambda connection: _round(connection, adapter, known, now_ms)
+        source.path, scratch, lambda connection: _round(connection, adapter, source, known, now_ms)
     )
     if isinstance(result, snapshot.Unreadable):
         raise Unreadable(result.sentence, is_passing=result.reason in ("locked", "moved", "slow"))
     return result
 
 
-def _round(connection: apsw.Connection, adapter: Adapter, known: RowCursor, now_ms: int) -> RowsRead:
-    """One pass over all queries of an adapter, each from where it was left."""
+def _round(
+    connection: apsw.Connection, adapter: Adapter, source: Source, known: RowCursor, now_ms: int
+) -> RowsRead:
+    """One pass over all queries of an adapter, each from where it was left.
+
+    Where other directories have come to keep sessions in the store, from the start: rows that were nobody's
+    may be somebody's now.
+    """
     assert adapter.parse_rows is not None
-    places, state = dict(known.places), known.state
+    store = source.store
+    state = known.state or _begun(adapter, source)
+    whose = _whose(store)
+    places = dict(known.places) if known.fingerprint == whose else {}
     parts: list[Parsed] = []
     is_more = False
     for query in adapter.queries:
@@ -60,6 +71,7 @@ def _round(connection: apsw.Connection, adapter: Adapter, known: RowCursor, now_
                 row_id=place[1],
                 limit=ROWS,
                 until=now_ms - REST_MS,
+                store=store,
                 max_bytes=BYTES,
             )
             if not found:
@@ -73,7 +85,13 @@ def _round(connection: apsw.Connection, adapter: Adapter, known: RowCursor, now_
             place = last
         places[query.name] = max(place, before)
         is_more = is_more or was_cut
-    return RowsRead(_joined(parts), RowCursor(places=places, state=state), is_more)
+    return RowsRead(_joined(parts), RowCursor(fingerprint=whose, places=places, state=state), is_more)
+
+
+def _begun(adapter: Adapter, source: Source) -> bytes:
+    """The state before the first row: what only the path of a database says."""
+    session = adapter.identify(source.rel, b"", source.store.flavor)
+    return b"" if session is None else adapter.begin(session, source.store.flavor)
 
 
 def read_ended(
@@ -86,7 +104,7 @@ def read_ended(
 
     def question(connection: apsw.Connection) -> tuple[list[Parsed], bytes]:
         assert adapter.parse_rows is not None
-        state = known.state
+        state = known.state or _begun(adapter, source)
         parts: list[Parsed] = []
         for query in adapter.queries:
             place, was_cut = (since_ms, ""), query.is_at_rest
@@ -99,6 +117,7 @@ def read_ended(
                     limit=ROWS,
                     until=FAR_MS,
                     session=session,
+                    store=source.store,
                     max_bytes=BYTES,
                 )
                 if not found:
@@ -113,7 +132,7 @@ def read_ended(
     if isinstance(result, snapshot.Unreadable):
         raise Unreadable(result.sentence, is_passing=result.reason in ("locked", "moved", "slow"))
     parts, state = result
-    return RowsRead(_joined(parts), RowCursor(places=known.places, state=state), False)
+    return RowsRead(_joined(parts), replace(known, state=state), False)
 
 
 def _start(query: Query, updated: int, row_id: str, now_ms: int) -> tuple[int, str]:
@@ -128,10 +147,17 @@ def is_resting(source: Source, now_ms: int) -> bool:
     return now_ms - source.mtime_ns // 1_000_000 > REST_MS
 
 
-def look_of(source: Source, now_ms: int) -> tuple[int, int, int]:
+def look_of(source: Source, now_ms: int) -> tuple[int | bytes, ...]:
     """How a source looks: equal looks, nothing to do. A store that has come to rest looks otherwise once."""
     is_rows = source.store.database or source.store.documents
-    return source.inode, source.size, source.mtime_ns + (is_rows and is_resting(source, now_ms))
+    facts = (source.inode, source.size, source.mtime_ns + (is_rows and is_resting(source, now_ms)))
+    whose = _whose(source.store)
+    return (*facts, whose) if whose else facts
+
+
+def _whose(store: Store) -> bytes:
+    """What stands for the directories whose sessions lie in a store; empty where its records say them."""
+    return cursors.digest(b"\0".join((store.cwd, *store.shared))) if store.cwd or store.shared else b""
 
 
 def read_documents(adapter: Adapter, source: Source, *, is_at_rest: bool) -> Parsed:

@@ -31,7 +31,7 @@ import os
 import stat
 import time
 import urllib.parse
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Literal, TypeVar
 
 import apsw
@@ -39,7 +39,7 @@ import msgspec
 
 from memd import disk
 from memd.errors import DiskError, MemdError
-from memd.harness.model import Query
+from memd.harness.model import Query, Store
 
 BUSY_MS = 250  # waiting for a lock that the harness holds; it holds one for milliseconds
 WORK_S = 30.0  # one snapshot: a statement that runs longer is interrupted
@@ -157,15 +157,24 @@ def fetch(
     limit: int = -1,
     until: int = 0,
     session: str = "",
+    store: Store | None = None,
     max_bytes: int = MAX_FETCH_BYTES,
 ) -> tuple[list[tuple[object, ...]], bool]:
     """Rows of an adapter's SELECT past the cursor (`updated`, `row_id`), and whether a bound cut them short.
 
     The bound is on the texts and blobs of the rows together; one row over it is still returned, so that a
     reader that goes on from its last row always gets ahead. `until` and `session` reach the queries that
-    are for stores at rest.
+    are for stores at rest, what `store` says of its place the queries that ask for it.
     """
-    bindings = {"updated": updated, "id": row_id, "limit": limit, "until": until, "session": session}
+    bindings = {
+        "updated": updated,
+        "id": row_id,
+        "limit": limit,
+        "until": until,
+        "session": session,
+        "cwd": b"" if store is None else store.cwd,
+        "shared": "[]" if store is None or not store.shared else _texts(store.shared),
+    }
     held: list[tuple[object, ...]] = []
     room = max_bytes
     for row in connection.execute(query.sql, bindings):
@@ -174,6 +183,12 @@ def fetch(
         if room <= 0:
             return held, True
     return held, limit >= 0 and len(held) >= limit
+
+
+def _texts(paths: Sequence[bytes]) -> str:
+    """The paths as a JSON array; one that is not UTF-8 is in no database of texts."""
+    whole = [path.decode("utf-8", "replace") for path in paths]
+    return msgspec.json.encode([path for path in whole if "\ufffd" not in path]).decode()
 
 
 def fingerprint(path: bytes) -> bytes:

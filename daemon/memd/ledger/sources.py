@@ -14,7 +14,8 @@ from collections.abc import Iterator, Sequence
 
 import msgspec
 
-from memd.harness.model import Adapter, Environment, Store
+from memd.harness.model import Adapter, Environment, Glance, Store
+from memd.ledger.glance import Disk
 
 MAX_FILES = 50_000  # of one store; more is said, not searched
 MAX_DEPTH = 12
@@ -43,15 +44,32 @@ class Walk(msgspec.Struct):
     links: list[bytes] = []  # not followed, though named like sources or folders with sources
 
 
-def stores(adapters: Sequence[Adapter], environments: Sequence[Environment]) -> list[tuple[Adapter, Store]]:
-    """Every store of every adapter, each real root once per adapter and flavor."""
+def stores(
+    adapters: Sequence[Adapter], environments: Sequence[Environment], glance: Glance | None = None
+) -> list[tuple[Adapter, Store]]:
+    """Every store of every adapter, each real root once per adapter and flavor.
+
+    Where several say the same root, the first says how it is read; all say whose sessions lie there.
+    """
+    glance = glance or Disk()
     found: dict[tuple[str, bytes, str, tuple[str, ...]], tuple[Adapter, Store]] = {}
     for adapter in adapters:
         for environment in environments:
-            for store in adapter.stores(environment):
+            for store in (*adapter.stores(environment), *_scattered(adapter, environment, glance)):
                 real = msgspec.structs.replace(store, root=os.path.realpath(store.root))
-                found.setdefault((adapter.name, real.root, real.flavor, real.patterns), (adapter, real))
+                key = (adapter.name, real.root, real.flavor, real.patterns)
+                found[key] = (adapter, _merged(found[key][1], real) if key in found else real)
     return list(found.values())
+
+
+def _scattered(adapter: Adapter, environment: Environment, glance: Glance) -> tuple[Store, ...]:
+    return () if adapter.scattered is None else adapter.scattered(environment, glance)
+
+
+def _merged(one: Store, other: Store) -> Store:
+    cwd = one.cwd or other.cwd
+    rest = dict.fromkeys((*one.shared, *other.shared, *(p for p in (other.cwd,) if p)))
+    return msgspec.structs.replace(one, cwd=cwd, shared=tuple(p for p in rest if p != cwd))
 
 
 def stores_in(adapter: Adapter, folder: bytes) -> list[tuple[Adapter, Store]]:
@@ -69,6 +87,10 @@ def stores_in(adapter: Adapter, folder: bytes) -> list[tuple[Adapter, Store]]:
             if os.path.isdir(root):
                 found.setdefault((root, store.flavor), msgspec.structs.replace(store, root=root))
                 break
+    there = Environment(home=b"/memd-home", places=(real,))
+    for store in _scattered(adapter, there, Disk()):
+        if os.path.isdir(store.root):
+            found.setdefault((store.root, store.flavor), store)
     return [(adapter, store) for store in found.values()]
 
 

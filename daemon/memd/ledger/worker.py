@@ -26,6 +26,7 @@ from memd.harness.model import Adapter, Environment, Store
 from memd.harness.registry import adapters
 from memd.ledger import assembly, messages, rows, sources
 from memd.ledger.assembly import Assembly
+from memd.ledger.glance import Disk
 from memd.ledger.known import Known
 from memd.ledger.messages import AnyNews, Frames, Rules
 from memd.ledger.outbox import Outbox
@@ -55,7 +56,10 @@ class Worker:
         self._frames = Frames()
         self._adapters: dict[str, Adapter] = dict(adapters())
         self._reader = Reader(self._adapters)
+        self._chosen: list[Adapter] = []
+        self._environments: tuple[Environment, ...] = ()
         self._stores: list[tuple[Adapter, Store]] = []
+        self._followed: set[bytes] = set()  # files that say where stores are
         self._extra: list[tuple[Adapter, Store]] = []
         self._wanted = Wanted(Rules())
         self._assembly = Assembly(Rules())
@@ -161,9 +165,15 @@ class Worker:
     def _follow(self, environments: tuple[Environment, ...], rules: Rules) -> None:
         self._wanted = Wanted(rules)
         self._assembly.reconfigure(rules, self._scratch)
-        chosen = [adapter for adapter in self._adapters.values() if self._wanted.harness(adapter.name)]
-        self._stores = sources.stores(chosen, environments)
+        self._chosen = [one for one in self._adapters.values() if self._wanted.harness(one.name)]
+        self._environments = environments
+        self._find_stores()
         self._known.forget_looks()
+
+    def _find_stores(self) -> None:
+        disk = Disk()
+        self._stores = sources.stores(self._chosen, self._environments, disk)
+        self._followed = disk.followed
 
     # ------------------------------------------------------------------------- looking
 
@@ -184,6 +194,10 @@ class Worker:
         folders: dict[bytes, int] = {}
         news: list[Source] = []
         remote = sources.remote_roots()
+        self._find_stores()
+        for file in self._followed:
+            for folder in _nearest(os.path.dirname(file)):
+                folders[folder] = _mtime(folder)
         self._cut.clear()
         self._has_remote = False
         for adapter, store in [*self._stores, *self._extra]:
@@ -233,6 +247,8 @@ class Worker:
         self._live[source.path] = source
 
     def _hint(self, path: bytes) -> None:
+        if any(is_below(file, path) for file in self._followed):
+            self._rescan_at = 0.0
         named = self._beside.get(path)
         if named is not None:
             path = named.path
