@@ -42,6 +42,7 @@ class Intent(msgspec.Struct, frozen=True, kw_only=True):
     supports  those of `Launch.probes` that the installed program was seen to know
     is_usual  the session lies where the harness keeps its stores by itself, while the client's variables
               point elsewhere
+    cwd       the client's directory, its links resolved; empty: not known
     """
 
     session: str = ""
@@ -50,6 +51,7 @@ class Intent(msgspec.Struct, frozen=True, kw_only=True):
     flavor: str = ""
     supports: frozenset[str] = frozenset()
     is_usual: bool = False
+    cwd: str = ""
 
 
 class Argv(msgspec.Struct, frozen=True, kw_only=True):
@@ -106,7 +108,8 @@ class Launch(msgspec.Struct, frozen=True, kw_only=True):
     executables  names of the program, best first; looked for in the client's PATH
     is_pooled    may be started by a launch that names no harness
     variables    environment variables that decide where this harness keeps its stores and settings
-    probes       words whose presence in the output of `PROGRAM --help` decides what `compose` may use
+    probes       words whose presence in the output of `PROGRAM --help` decides what `compose` may use for a
+                 new session; `yolo_probes`: those of them that are for the wrapper's `--yolo` alone
     words        launcher words that also choose a flavour: word -> flavour
     read         what native arguments say; raises nothing
     compose      the arguments of the child; raises nothing. Never called for arguments that are passing, and
@@ -122,6 +125,7 @@ class Launch(msgspec.Struct, frozen=True, kw_only=True):
     is_pooled: bool = False
     variables: tuple[str, ...] = ()
     probes: tuple[str, ...] = ()
+    yolo_probes: tuple[str, ...] = ()
     words: Mapping[str, str] = {}
     read: Callable[[Sequence[str]], Said]
     compose: Callable[[Sequence[str], Intent], Argv]

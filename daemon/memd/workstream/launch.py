@@ -122,6 +122,13 @@ def compose(adapter: Adapter, said: Said, native: Sequence[str], intent: Intent)
     return launch.compose(native, intent)
 
 
+def probes(launch: Launch, said: Said, intent: Intent) -> tuple[str, ...]:
+    """The words to look for in the program's help before `compose`; none when this launch need not know."""
+    is_fresh = not said.has_selector and not intent.session
+    matter = [word for word in launch.probes if (intent.is_yolo if word in launch.yolo_probes else is_fresh)]
+    return launch.probes if matter and not said.is_passing else ()
+
+
 def store_variables(said: Said, client: Client) -> dict[str, bytes]:
     """The variables by which the child will find its stores: the client's, with what its arguments overrule.
 
@@ -151,10 +158,11 @@ def program(launch: Launch, client: Client, executable: bytes = b"") -> bytes:
     """
     if b"/" in executable:
         path = os.path.join(client.cwd, executable)
-        if not _is_program(path):
+        trouble = _trouble(path)
+        if trouble:
             raise NoProgram(
-                f"{_shown(path)} is not a program that can be started",
-                remedy="Check the path behind --executable and whether the file may be executed.",
+                f"{_shown(path)} cannot be started: {trouble}",
+                remedy="Name a program behind --executable, or leave it away to look in PATH.",
             )
         return path
     names = (executable,) if executable else tuple(map(os.fsencode, launch.executables))
@@ -249,16 +257,21 @@ def _find(names: Collection[bytes], client: Client) -> bytes | None:
     for name in names:
         for folder in folders:
             path = os.path.join(client.cwd, folder, name)
-            if _is_program(path):
+            if not _trouble(path):
                 return path
     return None
 
 
-def _is_program(path: bytes) -> bool:
+def _trouble(path: bytes) -> str:
+    """Why it is no program; empty when it is one."""
     try:
-        return stat.S_ISREG(os.stat(path).st_mode) and os.access(path, os.X_OK)
-    except (OSError, ValueError):
-        return False
+        if not stat.S_ISREG(os.stat(path).st_mode):
+            return "it is not a file"
+        return "" if os.access(path, os.X_OK) else "it may not be executed"
+    except ValueError:
+        return "no path holds a NUL"
+    except OSError as reason:
+        return reason.strerror or "it is not there"
 
 
 def _shown(name: bytes) -> str:
@@ -285,7 +298,9 @@ def _has_word(text: str, word: str) -> bool:
 
 def _help(program: bytes, client: Client) -> str:
     """What `PROGRAM --help` prints on either output; empty when it fails, hangs, or prints too much."""
-    environment = {b"PATH": client.path or os.fsencode(os.defpath), b"HOME": client.home, b"LC_ALL": b"C"}
+    # with its store variables: some make their folders even for a help, and must not make others than usual
+    environment = {os.fsencode(name): value for name, value in client.variables.items() if value.strip()}
+    environment |= {b"PATH": client.path or os.fsencode(os.defpath), b"HOME": client.home, b"LC_ALL": b"C"}
     try:
         process = subprocess.Popen(
             [program, b"--help"],
