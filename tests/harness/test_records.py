@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from memd.harness.records import clip, compact, split, whole_halves
+from memd.harness.records import arguments, clip, compact, split, whole_halves
 from support_records import SESSION, codex, line, losses, message, meta, parse, user
 
 
@@ -127,3 +127,11 @@ def test_blank_lines_are_nothing() -> None:
     assert [one.content for one in parsed.events] == ["hi"]
     assert not parsed.losses
     assert parsed.events[0].session == SESSION
+
+
+def test_arguments_are_compact_json_however_they_are_written() -> None:
+    assert arguments(b'{"a": 1, "b": "\xc3\xa9"}') == '{"a":1,"b":"é"}'
+    assert arguments(b'"{\\"a\\": 1}"') == '{"a":1}'
+    assert arguments(b'"not json"') == "not json"
+    assert arguments(b'"torn') == '"torn'
+    assert arguments(b"") == ""

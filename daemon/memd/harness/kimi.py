@@ -57,7 +57,7 @@ from memd.harness.model import (
     Turn,
 )
 from memd.harness.packets import is_own
-from memd.harness.records import FAULTS, clip, compact, recover, split
+from memd.harness.records import FAULTS, arguments, clip, compact, recover, split
 from memd.harness.times import rfc3339
 
 MAX_PROMPTS = 64  # prompts that can still be taken back
@@ -143,7 +143,7 @@ class _Reader:
             for index, call in enumerate(message.toolCalls or ()):
                 named = call.function or Function()
                 given = bytes(call.arguments) or bytes(named.arguments)
-                self._call(named.name or call.name, _arguments(given), count + index, call.id)
+                self._call(named.name or call.name, arguments(given), count + index, call.id)
         elif role == "tool":
             self.name = message.toolCallId or self.name
             content = None if isinstance(message.content, msgspec.UnsetType) else message.content
@@ -295,20 +295,6 @@ def _summary(record: Record) -> str:
         content = None if isinstance(said.content, msgspec.UnsetType) else said.content
         said = "".join(piece if isinstance(piece, str) else _text_of(piece) for piece in _pieces(content))
     return said or record.contextSummary or ""
-
-
-def _arguments(given: bytes) -> str:
-    """A call's arguments: compact JSON, also where they stand as JSON in a string."""
-    if given.startswith(b'"'):
-        try:
-            inner = msgspec.json.decode(given, type=str)
-        except FAULTS:
-            return compact(given)[0]
-        try:
-            return msgspec.json.format(inner.encode(), indent=-1).decode("utf-8", "replace")
-        except FAULTS:
-            return inner
-    return compact(given)[0]
 
 
 def _unwrapped(text: str) -> str:

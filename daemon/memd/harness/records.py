@@ -82,6 +82,24 @@ def compact(raw: msgspec.Raw | bytes, limit: int = MAX_EVENT_BYTES) -> tuple[str
     return data[:limit].decode("utf-8", "replace"), len(data) > limit
 
 
+def arguments(raw: msgspec.Raw | bytes) -> str:
+    """A tool call's arguments as compact JSON, also where they stand as JSON in a string.
+
+    Such a string that is no JSON comes as it is.
+    """
+    given = bytes(raw)
+    if given.startswith(b'"'):
+        try:
+            inner = msgspec.json.decode(given, type=str)
+        except FAULTS:
+            return compact(given)[0]
+        try:
+            return msgspec.json.format(inner.encode(), indent=-1).decode("utf-8", "replace")
+        except FAULTS:
+            return inner
+    return compact(given)[0]
+
+
 class _Tagged(msgspec.Struct, gc=False):
     type: str = ""
 
