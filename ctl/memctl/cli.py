@@ -12,6 +12,10 @@ from memd.errors import MemdError
 
 GROUPS: tuple[tuple[str, tuple[tuple[str, str, str], ...]], ...] = (
     (
+        "one line of work",
+        (("run", "run", "start an agent in this checkout, or go on where you left off"),),
+    ),
+    (
         "the daemon",
         (
             ("up", "daemon", "start memd, or restart one that is older than this package"),
@@ -108,7 +112,10 @@ def run(words: Sequence[str]) -> int:
     command = importlib.import_module(f"memctl.commands.{module}")
     parser = Parser(prog="memctl")
     command.add_parser(parser.add_subparsers(dest="command", required=True, parser_class=Parser))
-    options = parser.parse_args(list(words))
+    split = getattr(command, "split", None)  # of a command whose last words are another program's
+    own, rest = split(words) if split is not None else (list(words), [])
+    options = parser.parse_args(own)
+    options.rest = rest
     try:
         return int(command.run(options))
     except MemdError as reason:

@@ -184,6 +184,8 @@ class Daemon:
                 environments=self._environments,
                 home=home,
                 state=paths.state_dir(),
+                address=self._instance.address,
+                wall_s=time.time,
             ),
             hooks=self._hooks,
             work=WorkAnswers(runs=self._runs, handoffs=self._handoffs, ledger=self._ledger, home=home),

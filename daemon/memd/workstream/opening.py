@@ -15,7 +15,7 @@ import msgspec
 from msgspec.structs import replace
 
 from memd.errors import Refused
-from memd.ledger.store.workstreams import Linked, Place, Process, Run, Work, Workstream
+from memd.ledger.store.workstreams import Linked, Looking, Place, Process, Run, Work, Workstream
 from memd.workstream import bare, lease, selection
 from memd.workstream.lease import See
 from memd.workstream.selection import New, Wanted
@@ -69,6 +69,17 @@ def look_ahead(work: Work, ask: Ask, see: See) -> None:
     holder = work.active(chosen.id) if isinstance(chosen, Workstream) else None
     if holder is not None and lease.standing(holder, work.moment, lease.evidence(holder, see)) == "held":
         raise lease.conflict(holder, chosen.name, work.moment)
+
+
+def current_links(looking: Looking, ask: Ask) -> list[Linked]:
+    """The sessions that the workstream of a launch would resume, last linked first.
+
+    raises  what `selection.choose` raises
+    """
+    chosen = selection.choose(looking.workstreams(ask.place), ask.wanted)
+    if isinstance(chosen, New):
+        return []
+    return [one for one in looking.linked(chosen.id) if one.is_current]
 
 
 def _withdraw(work: Work, launcher: Process) -> None:

@@ -1,0 +1,406 @@
+"""memctl run: asks the daemon what to start, starts it on this terminal, and tells the daemon how it ended.
+
+Before the child everything is refused rather than done by halves: no daemon, no child. Once it runs nothing
+that happens to the daemon disturbs it. The connection stays open for the whole run; when it is lost the run
+is taken up again as soon as a daemon answers, with a word to the person if that takes longer than a moment.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import sys
+import time
+from typing import NamedTuple
+
+from msgspec.structs import replace
+
+from memctl import client
+from memctl.child import Child, Ended, endable, watching
+from memctl.conversation import Broken, Conversation
+from memd import protocol_runs as runs
+from memd.errors import MemdError, TryAgain, Unavailable, UsageError
+
+BUSY_S = 5.0  # for a workstream that somebody else has, unless one waits for it
+RETRY_S = 0.25
+PREPARES = 3  # with daemons that go away before there is a child
+CLOSING_PAUSES_S = (0.25, 0.5, 0.75)
+CLOSE_S = 120.0
+NOTICE_S = 1.0  # an outage that is over by then is not worth a word
+REACH_S = (0.1, 0.25, 0.5, 1.0, 2.0, 5.0)  # pauses between two tries to reach a daemon; the last one repeats
+ANSWER_S = 10.0
+
+INTERRUPTED = "managed run interrupted before the agent started"
+NO_START = 69
+NO_SIGNAL_STATUS = 1
+
+
+class Order(NamedTuple):
+    """What a person typed. native: what stands after the agent's name, as it came"""
+
+    word: str
+    native: tuple[bytes, ...]
+    workspace: str = ""
+    project: str = ""
+    workstream: str = ""
+    new: str = ""
+    executable: bytes = b""
+    is_waiting: bool = False
+    carry: bool = False
+    is_yolo: bool = False
+    is_fresh: bool = False
+
+
+def say(line: str) -> None:
+    """A line for people. Whoever closed standard error does not want to hear of anything."""
+    from memd.frame import harmless
+
+    with contextlib.suppress(OSError, ValueError):
+        end = "\r\n" if sys.stderr.isatty() else "\n"  # a program in the foreground may have it raw
+        sys.stderr.write(f"memctl: {harmless(line)}{end}")
+        sys.stderr.flush()
+
+
+def launch(order: Order) -> int:
+    """The exit status of what was started. raises MemdError before there is a child"""
+    line = Conversation()
+    with endable():
+        try:
+            ready, plan = _planned(line, order)
+            with watching() as child:
+                return _run(line, child, ready, plan)
+        except (KeyboardInterrupt, Ended) as reason:
+            line.close()  # nothing can be started any more; memd sees us go
+            say(INTERRUPTED)
+            number = reason.number if isinstance(reason, Ended) else signal.SIGINT
+            return 128 + number
+        finally:
+            line.close()
+
+
+# ------------------------------------------------------------------------------- before the child
+
+
+def _planned(line: Conversation, order: Order) -> tuple[runs.Ready, runs.LaunchPlan]:
+    """A reserved workstream and what to start; once more with the next daemon if one goes away meanwhile."""
+    prepare = None
+    for _ in range(PREPARES):
+        try:
+            line.open(start=True)
+            if prepare is None:
+                prepare = _prepare_of(order, line.say(runs.Greet(), runs.Greeted).variables)
+            return _reserve(line, order, prepare)
+        except Broken:
+            if prepare is not None:
+                prepare = replace(prepare, is_retry=True)
+    raise Unavailable("memd went away while the launch was prepared", remedy="See `memctl logs`.")
+
+
+def _reserve(line: Conversation, order: Order, prepare: runs.Prepare) -> tuple[runs.Ready, runs.LaunchPlan]:
+    ready = _prepared(line, order, prepare)
+    try:
+        _tell(ready)
+        _note(ready, prepare.cwd)
+        _choose(line, ready)
+        plan = line.say(runs.Plan(run=ready.run), runs.LaunchPlan)
+    except (KeyboardInterrupt, Ended, MemdError):
+        with contextlib.suppress(Broken, MemdError):
+            line.say(runs.Cancel(run=ready.run), runs.Noted, timeout_s=2.0)
+        raise
+    _tell(plan)
+    return ready, plan
+
+
+def _prepare_of(order: Order, names: tuple[str, ...]) -> runs.Prepare:
+    try:
+        cwd = os.getcwdb()
+    except OSError:
+        raise UsageError("this directory is gone", remedy="Change to one that exists.") from None
+    environment = os.environb
+    return runs.Prepare(
+        cwd=cwd,
+        word=order.word,
+        native=order.native,
+        executable=order.executable,
+        workspace=order.workspace,
+        project=order.project,
+        workstream=order.workstream,
+        new=order.new,
+        is_yolo=order.is_yolo,
+        is_fresh=order.is_fresh,
+        carry=order.carry,
+        variables={name: environment[key] for name in names if (key := os.fsencode(name)) in environment},
+        path=environment.get(b"PATH", b""),
+        is_terminal=_is_terminal(0) and _is_terminal(2),
+    )
+
+
+def _prepared(line: Conversation, order: Order, prepare: runs.Prepare) -> runs.Ready:
+    """The workstream, waited for a moment, or without end if that was said, while somebody else has it."""
+    until = time.monotonic() + BUSY_S
+    is_told = prepare.is_retry
+    while True:
+        try:
+            return line.say(prepare, runs.Ready)
+        except client.Rejected as reason:
+            if reason.code != "busy" or (not order.is_waiting and time.monotonic() >= until):
+                raise
+            if not is_told:
+                how = "waiting for it to end" if order.is_waiting else "waiting briefly"
+                say(f"another launcher owns this workstream; {how} ({reason})")
+            is_told, prepare = True, replace(prepare, is_retry=True)
+        time.sleep(RETRY_S)
+
+
+def _note(ready: runs.Ready, cwd: bytes) -> None:
+    """Write down that this checkout was worked in, for `memctl continue`."""
+    from memctl import registry
+
+    try:
+        registry.note(ready.workspace, ready.project, os.path.realpath(cwd))
+    except MemdError as reason:
+        say(f"this checkout was not noted for `memctl continue`: {reason}")
+
+
+def _choose(line: Conversation, ready: runs.Ready) -> None:
+    """Ask what there is to be asked. The lease is renewed meanwhile, and again with the answer."""
+    if not ready.choices and not ready.carry:
+        return
+    from memctl import chooser
+
+    def renew() -> None:
+        line.say(runs.Choose(run=ready.run), runs.Noted, timeout_s=ANSWER_S)
+
+    session, carry = "", False
+    if ready.choices:
+        session = chooser.choose(ready.choices, renew)
+    else:
+        carry = chooser.confirm(ready.carry, renew)
+    line.say(
+        runs.Choose(run=ready.run, session=session, carry=carry, is_decided=True),
+        runs.Noted,
+        timeout_s=ANSWER_S,
+    )
+
+
+# ---------------------------------------------------------------------------------- with the child
+
+
+def _run(line: Conversation, child: Child, ready: runs.Ready, plan: runs.LaunchPlan) -> int:
+    if child.was_interrupted:
+        raise KeyboardInterrupt
+    tether = Tether(line, ready)
+    try:
+        child.start(plan.executable, plan.arguments, plan.cwd, _environment(plan))
+    except OSError as reason:
+        what = os.fsdecode(plan.executable)
+        why = reason.strerror or str(reason)
+        _close(tether, None, f"{what}: {why}")
+        say(f"{what} cannot be started: {why}")
+        return NO_START
+    tether.begin(child.pid)
+    status = child.wait(tether.descriptors, tether.serve)
+    tether.settle()
+    _close(tether, status if status >= 0 else 128 - status)
+    return status if status >= 0 else NO_SIGNAL_STATUS
+
+
+def _environment(plan: runs.LaunchPlan) -> dict[bytes, bytes]:
+    environment = dict(os.environb)
+    for name in plan.unset:
+        environment.pop(os.fsencode(name), None)
+    environment.update({os.fsencode(name): value for name, value in plan.set.items()})
+    return environment
+
+
+class Tether:
+    """The run's connection while its child runs: found again when it is lost, without holding anything up.
+
+    idle --broken--> lost --dialled--> taking up --answered--> idle
+                       ^---- no daemon, no answer, refused ----'
+    """
+
+    def __init__(self, line: Conversation, ready: runs.Ready) -> None:
+        self.line = line
+        self.run = ready.run
+        self.is_over = False
+        self._unsaid: list[runs.AnyStep] = []  # not answered yet; the first one may have been said
+        self._is_waiting = False
+        self._child = 0
+        self._tries = 0
+        self._lost_at = self._next_at = self._answer_by = 0.0
+        self._is_told = False
+
+    def begin(self, pid: int) -> None:
+        """The child is there."""
+        self._child = pid
+        self._unsaid = [runs.Started(run=self.run, pid=pid)]
+
+    def descriptors(self) -> list[int]:
+        return [self.line.fileno()] if self.line.is_open else []
+
+    def serve(self) -> float | None:
+        """Do what is due now; seconds until something is again."""
+        if self.is_over:
+            return None
+        now = time.monotonic()
+        with contextlib.suppress(Broken):
+            if not self.line.is_open:
+                self._reach(now)
+            elif self._is_waiting:
+                self._hear(now)
+            elif not self._unsaid and self._has_input():
+                self._lose(now)  # the daemon says nothing by itself: it is gone
+        if self.is_over:
+            return None
+        try:
+            self._go_on(time.monotonic())
+        except Broken:
+            self._lose(now)
+        return self._left(time.monotonic())
+
+    def settle(self) -> None:
+        """Wait for the answer that is under way, if there is one."""
+        if self.line.is_open and self._is_waiting and not self.is_over:
+            with contextlib.suppress(Broken, MemdError):
+                self.line.hear(runs.Noted, timeout_s=ANSWER_S)
+                self._unsaid.pop(0)
+            self._is_waiting = False
+
+    def unsaid(self) -> list[runs.AnyStep]:
+        """What must be said before the end."""
+        return list(self._unsaid)
+
+    # -------------------------------------------------------------------------- its states
+
+    def _has_input(self) -> bool:
+        import select
+
+        return bool(select.select([self.line], [], [], 0)[0])
+
+    def _go_on(self, now: float) -> None:
+        if self.line.is_open and self._unsaid and not self._is_waiting:
+            self.line.tell(self._unsaid[0])
+            self._is_waiting, self._answer_by = True, now + ANSWER_S
+
+    def _hear(self, now: float) -> None:
+        """The answer, if it is there."""
+        if not self._has_input():
+            if now >= self._answer_by:
+                self._lose(now)
+            return
+        try:
+            self.line.hear(runs.Noted, timeout_s=2.0)
+        except Broken:
+            self._lose(now)
+            return
+        except MemdError as reason:
+            self._is_waiting = False
+            if reason.code in ("gone", "refused"):
+                self.is_over = True
+                say(f"memd does not follow this run any more: {reason}")
+            else:
+                self._lose(now)  # a daemon that is not ready yet, or of another version: try again
+            return
+        self._is_waiting = False
+        self._unsaid.pop(0)
+        if not self._unsaid and self._lost_at:
+            if self._is_told:
+                say("memd is back, and this run goes on as before")
+            self._lost_at, self._tries, self._is_told = 0.0, 0, False
+
+    def _lose(self, now: float) -> None:
+        self.line.close()
+        self._is_waiting = False
+        if not self._lost_at:
+            self._lost_at, self._tries, self._next_at = now, 0, now
+        else:
+            self._put_off(now)
+
+    def _put_off(self, now: float) -> None:
+        self._next_at = now + REACH_S[min(self._tries, len(REACH_S) - 1)]
+        self._tries += 1
+
+    def _reach(self, now: float) -> None:
+        if not self._is_told and now >= self._lost_at + NOTICE_S:
+            self._is_told = True
+            say("memd is away; the agent is not disturbed, and this run is taken up again when memd is back")
+        if now < self._next_at:
+            return
+        try:
+            self.line.open(start=False, timeout_s=ANSWER_S)
+        except Broken:
+            self._put_off(now)
+            return
+        again = [step for step in self._unsaid if not isinstance(step, runs.TakeUp)]
+        self._unsaid = [runs.TakeUp(run=self.run), *again]
+
+    def _left(self, now: float) -> float | None:
+        if self.is_over:
+            return None
+        if not self.line.is_open:
+            due = [self._next_at] if self._is_told else [self._next_at, self._lost_at + NOTICE_S]
+            return max(0.0, min(due) - now)
+        return max(0.0, self._answer_by - now) if self._is_waiting else None
+
+
+# ----------------------------------------------------------------------------------------- the end
+
+
+def _close(tether: Tether, code: int | None, failure: str = "") -> None:
+    """Tell how it ended, and what that gave. Never fails: what is not told now memd finds out by itself."""
+    if tether.is_over:
+        return
+    exited = runs.Exited(run=tether.run, code=code, failure=failure)
+    try:
+        closed = _told(tether, exited)
+    except MemdError as reason:
+        say(f"the run was not closed: {reason}. memd closes it, and reads what was written, by itself")
+        return
+    except (KeyboardInterrupt, Ended):
+        say("memd closes the run by itself")
+        return
+    _tell(closed)
+    count = f"{closed.events} new event{'' if closed.events == 1 else 's'}"
+    say(f"workstream {closed.workstream!r}: {count}")
+
+
+def _told(tether: Tether, exited: runs.Exited) -> runs.Closed:
+    """raises MemdError"""
+    line = tether.line
+
+    def on_slow() -> None:
+        if _is_terminal(2):
+            say("reading what the agent wrote ...")
+
+    before = tether.unsaid()
+    for number in range(len(CLOSING_PAUSES_S) + 1):
+        try:
+            if not line.is_open:
+                line.open(start=number == len(CLOSING_PAUSES_S))
+                before = [runs.TakeUp(run=tether.run), *before]
+            while before:
+                line.say(before[0], runs.Noted, timeout_s=ANSWER_S)
+                before.pop(0)
+            return line.say(exited, runs.Closed, timeout_s=CLOSE_S, on_slow=on_slow)
+        except Broken:
+            before = [step for step in before if not isinstance(step, runs.TakeUp)]
+        except client.Rejected as reason:
+            if reason.code != TryAgain.code:
+                raise
+        if number < len(CLOSING_PAUSES_S):
+            time.sleep(CLOSING_PAUSES_S[number])
+    raise Unavailable("memd cannot be reached", remedy="Start it with `memctl up`.")
+
+
+def _tell(answer: runs.Answer) -> None:
+    for notice in answer.notices:
+        say(notice)
+
+
+def _is_terminal(descriptor: int) -> bool:
+    try:
+        return os.isatty(descriptor)
+    except OSError:
+        return False
