@@ -1,4 +1,4 @@
-"""The command's entry: `status` and hooks by the short way, everything else by argparse.
+"""The command's entry: `status` and `hook` by the short way, everything else by argparse.
 
 The short way imports builtins and `memctl.hook` only: a status costs little more than the interpreter.
 """
@@ -29,6 +29,10 @@ def _output_is_gone(code: int) -> int:
 
 
 def _run(words: list[str]) -> int:
+    if words and words[0] == "hook" and not {"-h", "--help"} & set(words):
+        from memctl import hook, quick
+
+        return hook.main(words[1:], quick.known_event)
     if words and words[0] == "status":
         from memctl import quick
 

@@ -11,7 +11,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 CTL = ROOT / "ctl"
 
-BUILTINS_OF_THE_HOOK = {"_socket", "memctl", "memctl.hook", "posix", "sys", "time", "__future__"}
+BUILTINS_OF_THE_HOOK = {"_signal", "_socket", "memctl", "memctl.hook", "posix", "sys", "time", "__future__"}
 
 
 def _modules_after(code: str, *flags: str) -> set[str]:
