@@ -9,6 +9,7 @@ from collections.abc import Awaitable, Callable
 import msgspec
 import structlog
 import trio
+from msgspec.structs import replace
 
 from memd.errors import MemdError
 from memd.harness.launching import Argv, Doorway, Intent
@@ -78,17 +79,18 @@ class Plans:
         order, client = going.order, going.order.client
         assert order.adapter.launch is not None
         notices = await self._carried(going) if going.is_carried else []
-        supports = await trio.to_thread.run_sync(
-            self._probes.known, order.program, order.adapter.launch.probes, client
-        )
         intent = Intent(
             session=going.session,
             new_id=str(uuid.uuid4()),
             is_yolo=order.is_yolo,
             flavor=going.run.flavor,
-            supports=supports,
             is_usual=going.is_usual,
+            cwd=os.fsdecode(going.run.cwd),
         )
+        words = launch.probes(order.adapter.launch, order.said, intent)
+        if words:
+            supports = await trio.to_thread.run_sync(self._probes.known, order.program, words, client)
+            intent = replace(intent, supports=supports)
         argv = launch.compose(order.adapter, order.said, order.native, intent)
         session = argv.session
         if order.said.has_selector:

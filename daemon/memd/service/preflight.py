@@ -3,8 +3,8 @@
 present    go on in it
 absent     a new one begins, and the workstream goes on in that
 unknown    the store could not be read, which says nothing: go on in it, and say so
-elsewhere  it lies in a store that this client does not use. A session of Claude Code can be copied from
-           one login to another; of the others a new one begins
+elsewhere  it lies, or has gone on, in a store that this client does not use. A session of Claude Code can be
+           copied from one login to another; of the others a new one begins
 """
 
 from __future__ import annotations
@@ -100,20 +100,30 @@ def _judge(
     found = look_for(adapter, stores, session, scratch)
     if found.outcome == "unknown":
         return _doubtful(adapter, session, found.reason)
-    if found.outcome == "present":
+    if found.outcome == "present" and adapter.name != CARRIED:
         return _present(adapter, session, found, mine, cwd)
     known = _roots(stores)
     rest = [store for other in others for store in adapter.stores(other)]
     rest = [store for store in rest if os.path.realpath(store.root) not in known]
-    found = look_for(adapter, rest, session, scratch)
-    if found.outcome == "present":
-        return Verdict(other=found) if adapter.name == CARRIED else _apart(adapter, session, found)
+    there = look_for(adapter, rest, session, scratch)
+    if found.outcome == "present" and not _is_further(there, found):
+        return _present(adapter, session, found, mine, cwd)
+    if there.outcome == "present":
+        return Verdict(other=there) if adapter.name == CARRIED else _apart(adapter, session, there)
     return Verdict(
         notices=(
             f"{adapter.title} no longer has session {shown_id(session)}: a new one begins, and the workstream"
             " goes on in that",
         )
     )
+
+
+def _is_further(there: Look, here: Look) -> bool:
+    """Whether a session has gone on in another login since it was copied here."""
+    try:
+        return there.outcome == "present" and os.path.getsize(there.path) > os.path.getsize(here.path)
+    except OSError:
+        return False
 
 
 def _present(adapter: Adapter, session: str, found: Look, mine: Environment, cwd: str) -> Verdict:
