@@ -121,6 +121,9 @@ def readings(home: Path, harness: str, chunk: int = CHUNK) -> list[Reading]:
     done = []
     for store in adapter.stores(Environment(home=os.fsencode(home))):
         for path in sources(store):
+            instead = adapter.instead(path[len(store.root) + 1 :])
+            if instead and os.path.isfile(store.root + b"/" + instead):
+                continue
             data = load(path)
             reading = open_source(adapter, store, path, data)
             if reading is not None:

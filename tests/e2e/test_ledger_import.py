@@ -138,7 +138,9 @@ def _fixture(home: Home, harness: str, name: str) -> tuple[Path, dict[str, Any]]
     return home.path, json.loads(described.read_text())
 
 
-@pytest.mark.parametrize("harness", ["claude", "codex", "opencode", "pi", "omp", "kimi", "command-code"])
+@pytest.mark.parametrize(
+    "harness", ["claude", "codex", "opencode", "pi", "omp", "kimi", "command-code", "grok"]
+)
 def test_a_store_is_byte_identical_after_its_import(home: Home, harness: str) -> None:
     _fixture(home, harness, "tool-use")
     before = hashes(home.path)

@@ -99,3 +99,12 @@ def test_mounts_on_which_others_write_unseen_are_told_apart(tmp_path: Path) -> N
     )
     assert sources.remote_roots(str(table)) == [b"/net/my home", b"/mnt/far"]
     assert sources.remote_roots(str(tmp_path / "absent")) == []
+
+
+def test_a_log_is_no_source_where_another_says_the_same_and_more(tmp_path: Path) -> None:
+    make(tmp_path, "b/s1/chat_history.jsonl", "b/s1/updates.jsonl", "b/s2/chat_history.jsonl")
+    grok = adapters()["grok"]
+    place = store(tmp_path, "*/*/updates.jsonl", "*/*/chat_history.jsonl")
+    assert names(sources.walk(grok, place)) == [b"b/s1/updates.jsonl", b"b/s2/chat_history.jsonl"]
+    for path, is_source in (("b/s1/chat_history.jsonl", False), ("b/s2/chat_history.jsonl", True)):
+        assert (sources.look(grok, place, os.fsencode(tmp_path / path)) is not None) == is_source

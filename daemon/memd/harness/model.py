@@ -300,6 +300,8 @@ class Adapter(msgspec.Struct, frozen=True, kw_only=True):
                   session it is and where it was started. `identify` is then given that file's content (at
                   most 1 MiB) instead of the source's first bytes, before every read, and without it is not
                   asked at all. Empty: the source says it itself
+    instead       for the path of a source below the root: the file that is read in its place where there is
+                  one, for a harness that says the same in two logs. Empty: it is the only one
     begin         the state for the first chunk of a source, from what `identify` said and the store's flavor.
                   Always use it: it is how a record grammar knows what only the path says
     kin           for the path of a source below the root: what it has in common with the other files of the
@@ -323,6 +325,7 @@ class Adapter(msgspec.Struct, frozen=True, kw_only=True):
     identify: Callable[[bytes, bytes, str], Session | None]
     begin: Callable[[Session, str], bytes] = _begin
     beside: Callable[[bytes], bytes] = _none
+    instead: Callable[[bytes], bytes] = _none
     kin: Callable[[bytes], bytes] = _none
     parse: Parse | None = None
     queries: tuple[Query, ...] = ()

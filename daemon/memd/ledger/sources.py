@@ -147,7 +147,7 @@ def look(adapter: Adapter, store: Store, path: bytes) -> Source | None:
     parts = rel.split(b"/")
     for part in parts[:-1]:
         states = _enter(states, os.fsdecode(part))
-    if not _is_match(states, os.fsdecode(parts[-1])):
+    if not _is_match(states, os.fsdecode(parts[-1])) or _is_outdone(adapter, store, rel):
         return None
     try:
         facts = os.stat(path, follow_symlinks=False)
@@ -200,6 +200,8 @@ def _descend(
                 continue
             if not _is_match(states, name) or not entry.is_file(follow_symlinks=False):
                 continue
+            if _is_outdone(adapter, store, below):
+                continue
             facts = entry.stat(follow_symlinks=False)
         except OSError:
             continue  # gone between the listing and the look
@@ -212,6 +214,12 @@ def _descend(
 def storable(mtime_ns: int) -> int:
     """A file's time as 64 bits hold it: some file systems keep years beyond 292277."""
     return max(-(1 << 63), min(mtime_ns, (1 << 63) - 1))
+
+
+def _is_outdone(adapter: Adapter, store: Store, rel: bytes) -> bool:
+    """Whether another file that is there says the same and is read in its place."""
+    other = adapter.instead(rel)
+    return bool(other) and os.path.isfile(store.root + b"/" + other)
 
 
 def _source(adapter: Adapter, store: Store, path: bytes, rel: bytes, facts: os.stat_result) -> Source:
