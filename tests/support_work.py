@@ -9,10 +9,12 @@ import msgspec
 
 from memd import protocol
 from memd.ledger.store.workstreams import Place, Run
+from memd.service.environments import Environments
 from memd.service.handoffs import Handoffs
 from memd.service.places import locate
 from memd.service.runs import Runs
 from memd.service.work import WorkAnswers
+from memd.service.work_sessions import Carrying
 from memd.workstream.checkpoint import Checkpoint
 from support_fake_ledger import FakeRecords
 from support_git import VARIABLES, checkout
@@ -31,6 +33,8 @@ class Desk:
         self.steps = Steps(lines)
         self.handoffs = Handoffs(self.records, wall_ms=self.now_ms)
 
+        self.environments = Environments(bytes(self.home), bytes(path / "environments.json"), lambda: None)
+
         async def no_checkpoint(_run: Run) -> Checkpoint:
             return Checkpoint()
 
@@ -38,6 +42,7 @@ class Desk:
             runs=Runs(self.records, checkpoint=no_checkpoint, wall_ms=self.now_ms),
             handoffs=self.handoffs,
             ledger=self.records,
+            carrying=Carrying(self.environments),
             home=bytes(self.home),
             wall_ms=self.now_ms,
         )

@@ -31,10 +31,15 @@ GROUPS: tuple[tuple[str, tuple[tuple[str, str, str], ...]], ...] = (
     (
         "lines of work",
         (
+            ("continue", "continue_", "go on in the checkout that was used last, from anywhere"),
             ("workstreams", "workstreams", "list the lines of work in this checkout"),
             ("workstream-search", "workstreams", "search one of them, or show its newest events"),
             ("rename-workstream", "workstreams", "give one another name"),
             ("handoff", "handoff", "leave a note for the session that goes on"),
+            ("session", "session", "let a session of Claude Code go on in another login"),
+            ("adopt", "session", "bind a session to a workstream of this checkout"),
+            ("rename-project", "projects", "give a project another name"),
+            ("move-project", "projects", "let it belong to another workspace"),
         ),
     ),
     (

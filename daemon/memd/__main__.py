@@ -38,6 +38,7 @@ from memd.service.runs import Runs
 from memd.service.server import Traffic
 from memd.service.watcher import Watcher
 from memd.service.work import WorkAnswers
+from memd.service.work_sessions import Carrying
 from memd.settings import Settings
 from memd.workstream.checkpoint import Checkpoint, git_checkpoint
 
@@ -173,6 +174,7 @@ class Daemon:
             origin=origin,
             started_s=time.monotonic(),
         )
+        carrying = Carrying(self._environments)
         return Dispatch(
             healer=self._healer,
             ledger=self._ledger,
@@ -186,9 +188,16 @@ class Daemon:
                 state=paths.state_dir(),
                 address=self._instance.address,
                 wall_s=time.time,
+                carry=carrying.bring,
             ),
             hooks=self._hooks,
-            work=WorkAnswers(runs=self._runs, handoffs=self._handoffs, ledger=self._ledger, home=home),
+            work=WorkAnswers(
+                runs=self._runs,
+                handoffs=self._handoffs,
+                ledger=self._ledger,
+                carrying=carrying,
+                home=home,
+            ),
             environments=self._environments,
             configuration=self._configuration,
             overview=overview,

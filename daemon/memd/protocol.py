@@ -120,6 +120,7 @@ class Sessions(Request, frozen=True, kw_only=True, tag="sessions"):
     harness: str = ""
     cwd: bytes = b""
     limit: int = 0
+    orphaned: bool = False  # only those whose directory is gone
 
 
 class Search(Request, frozen=True, kw_only=True, tag="search"):

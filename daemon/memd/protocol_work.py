@@ -80,6 +80,37 @@ class CancelHandoff(Action, frozen=True, kw_only=True, tag="cancel-handoff"):
     id: str = ""
 
 
+class CarrySession(Action, frozen=True, kw_only=True, tag="carry-session"):
+    """Bring a session of Claude Code into another login.
+
+    to      the config home it shall go on in; empty: the one in use
+    source  the only one to take it from; empty: whichever has it
+    """
+
+    session: str
+    to: bytes = b""
+    source: bytes = b""
+
+
+class AdoptSession(Action, frozen=True, kw_only=True, tag="adopt-session"):
+    """Bind a session to a workstream of this checkout.
+
+    workstream, new  which one; neither: the one that the next run would go on with
+    """
+
+    session: str
+    harness: str = ""
+    workstream: str = ""
+    new: str = ""
+
+
+class RenameProject(Action, frozen=True, kw_only=True, tag="rename-project"):
+    """Another name or workspace for a project; `to_*` empty: as it is. `project`: its name now."""
+
+    to_workspace: str = ""
+    to_project: str = ""
+
+
 AnyAction = (
     Workstreams
     | RenameWorkstream
@@ -89,4 +120,7 @@ AnyAction = (
     | ShowHandoff
     | AcceptHandoff
     | CancelHandoff
+    | CarrySession
+    | AdoptSession
+    | RenameProject
 )

@@ -13,6 +13,8 @@ from support_ledger import S1, entry
 from support_runs import Runs
 from support_workstreams import PLACE, Lines, handoff
 
+OLD = ("default", "proj")
+
 
 @pytest.fixture
 def three(runs: Runs, lines: Lines) -> Lines:
@@ -75,7 +77,8 @@ def test_a_project_takes_its_workstreams_and_handoffs_to_the_new_name(three: Lin
     three.work(lambda work: work.put_handoff(handoff()))
     elsewhere = replace(PLACE, worktree="elsewhere")
     runs.close(runs.launch(place=elsewhere).id)
-    assert three.work(lambda work: naming.rename_project(work, "default", "proj", "app")) == 4
+    moved = three.work(lambda work: naming.rename_project(work, OLD, ("default", "app")))
+    assert (moved.workstreams, moved.handoffs) == (4, 1)
     assert names(three) == []
     assert names(three, replace(PLACE, project="app")) == ["b", "a", "default"]
     assert names(three, replace(elsewhere, project="app")) == ["default"]
@@ -85,10 +88,26 @@ def test_a_project_takes_its_workstreams_and_handoffs_to_the_new_name(three: Lin
 
 def test_a_project_that_is_not_there_or_whose_name_is_taken(three: Lines, runs: Runs) -> None:
     with pytest.raises(NotFound):
-        three.work(lambda work: naming.rename_project(work, "default", "none", "app"))
+        three.work(lambda work: naming.rename_project(work, ("default", "none"), ("default", "app")))
     made = runs.prepare(place=replace(PLACE, project="app"))
     with pytest.raises(NameTaken):
-        three.work(lambda work: naming.rename_project(work, "default", "proj", "app"))
+        three.work(lambda work: naming.rename_project(work, OLD, ("default", "app")))
     three.work(lambda work: opening.cancel(work, made.run.id))
-    assert three.work(lambda work: naming.rename_project(work, "default", "proj", "proj")) == 3
+    assert three.work(lambda work: naming.rename_project(work, OLD, OLD)).workstreams == 3
     assert S1 not in names(three)
+
+
+def test_a_project_moves_to_another_workspace_with_all_its_handoffs(three: Lines) -> None:
+    notes = [handoff(f"h{number}", state="cancelled") for number in range(1100)]
+    three.work(lambda work: [work.put_handoff(note) for note in notes])
+    moved = three.work(lambda work: naming.rename_project(work, OLD, ("acme", "proj")))
+    assert (moved.workstreams, moved.handoffs) == (3, 1100)
+    assert three.reader.workstreams.handoffs("default", "proj") == []
+    assert names(three, replace(PLACE, workspace="acme")) == ["b", "a", "default"]
+
+
+def test_a_project_whose_new_name_has_only_a_handoff_keeps_its_own(three: Lines) -> None:
+    three.work(lambda work: work.put_handoff(handoff(project="app")))
+    with pytest.raises(NameTaken):
+        three.work(lambda work: naming.rename_project(work, OLD, ("default", "app")))
+    assert names(three) == ["b", "a", "default"]

@@ -41,6 +41,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         parser.add_argument("--cwd", default="", metavar="DIR", help="only sessions begun in DIR or below it")
         parser.add_argument("--limit", type=int, metavar="N", help="at most so many")
         parser.add_argument("--json", action="store_true", help="one JSON document")
+    sessions.add_argument("--orphaned", action="store_true", help="only those whose directory is gone")
     search.add_argument("--role", default="", metavar="R", help="user, assistant or tool")
     search.add_argument(
         "--kind", default="", metavar="K", help="message, tool_call, tool_result, compaction, annotation"
@@ -71,6 +72,7 @@ def run(options: argparse.Namespace) -> int:
                     harness=options.harness,
                     cwd=_absolute(options.cwd),
                     limit=_limit(options.limit, 0),
+                    orphaned=options.orphaned,
                 )
             )
         case "search":

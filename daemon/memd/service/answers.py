@@ -6,12 +6,15 @@ import itertools
 import os
 from functools import partial
 
+import trio
+
 from memd import protocol
 from memd.errors import NotFound, UsageError
 from memd.harness.registry import canonical, resolve
 from memd.ledger.store.interface import Filter, Forgetting, Hit, Selection, SessionRow, StoredEvent
 from memd.ledger.store.sqlite import SqliteReader
 from memd.service import ledger_view as view
+from memd.service import orphans
 from memd.service.ledger import Ledger
 
 PAGE_EVENTS = 400  # of an export; a page is at most about 25 MiB
@@ -20,7 +23,11 @@ MAX_HITS = 1000
 
 async def sessions(ledger: Ledger, request: protocol.Sessions) -> str:
     where = Filter(harness=_harness(request.harness), cwd=os.fsdecode(request.cwd))
-    rows: list[SessionRow] = await ledger.ask(lambda reader: reader.sessions(where, request.limit))
+    limit = 0 if request.orphaned else request.limit
+    rows: list[SessionRow] = await ledger.ask(lambda reader: reader.sessions(where, limit))
+    if request.orphaned:
+        missing = await trio.to_thread.run_sync(orphans.gone, [row.cwd for row in rows])
+        rows = [row for row in rows if row.cwd in missing][: request.limit or None]
     if request.form == "json":
         return view.sessions_json(rows)
     return view.sessions_text(rows, color=request.color, width=request.width)

@@ -21,8 +21,9 @@ from memd.service.handoffs import Handoffs
 from memd.service.healer import now_ms
 from memd.service.places import locate
 from memd.service.runs import Records, Runs
+from memd.service.work_sessions import Carrying, SessionAnswers
 from memd.service.work_view import Found, Sheet
-from memd.workstream import handoff, naming, packet
+from memd.workstream import handoff, naming, packet, scope
 from memd.workstream.handoff import Note, Receiver
 
 MAX_FOUND = 100
@@ -51,6 +52,7 @@ class WorkAnswers:
         runs: Runs,
         handoffs: Handoffs,
         ledger: Records,
+        carrying: Carrying,
         home: bytes,
         wall_ms: Callable[[], int] = now_ms,
     ) -> None:
@@ -59,6 +61,7 @@ class WorkAnswers:
         self._records = ledger
         self._home = home
         self._wall_ms = wall_ms
+        self._sessions = SessionAnswers(ledger=ledger, carrying=carrying, home=home, wall_ms=wall_ms)
 
     async def answer(self, request: protocol.Work) -> str:
         """raises what the action raises"""
@@ -87,6 +90,12 @@ class WorkAnswers:
                 return await self._accept(action, sheet)
             case asked.CancelHandoff():
                 return await self._cancel(action, sheet)
+            case asked.CarrySession():
+                return await self._sessions.carry(action, sheet)
+            case asked.AdoptSession():
+                return await self._sessions.adopt(action, (await self._stand(action)).place, sheet)
+            case asked.RenameProject():
+                return await self._rename_project(action, sheet)
 
     async def _stand(self, action: asked.Action, *, everywhere: bool = False) -> Stand:
         """Inside a run its scope holds unless the words say otherwise: in its checkout, or `everywhere`."""
@@ -133,6 +142,16 @@ class WorkAnswers:
         if before == row.name:
             return f"workstream {row.name!r} is called that already\n"
         return f"workstream {before!r} is now called {row.name!r}\n"
+
+    async def _rename_project(self, action: asked.RenameProject, sheet: Sheet) -> str:
+        place = (await self._stand(action)).place
+        old = place.workspace, place.project
+        new = (
+            scope.checked(action.to_workspace.strip(), "workspace") or old[0],
+            scope.checked(action.to_project.strip(), "project") or old[1],
+        )
+        moved = await self._records.work(lambda work: naming.rename_project(work, old, new))
+        return view.project_renamed(old, new, moved, sheet)
 
     async def _search(self, action: asked.SearchWorkstream, sheet: Sheet) -> str:
         limit = max(1, min(action.limit, MAX_FOUND))

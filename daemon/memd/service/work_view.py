@@ -19,7 +19,7 @@ from memd.ledger.store.workstreams import Handoff
 from memd.ledger.terminal import strip_terminal
 from memd.service import page
 from memd.service.page import Ink
-from memd.workstream.naming import Listed
+from memd.workstream.naming import Listed, Renamed
 
 MARKS = ("\ue000", "\ue001")
 """Private-use characters round the found words, until it is known how they are shown."""
@@ -86,6 +86,22 @@ def workstreams(rows: Sequence[Listed], scope: str, notice: str, sheet: Sheet) -
         out.append(f"{'*' if row.current else ' '} {sheet.ink.bold(name)}  {when:<13}  {who}".rstrip())
         out.append(f"    {row.workstream_id}")
     return "\n".join(out) + "\n"
+
+
+def project_renamed(old: tuple[str, str], new: tuple[str, str], moved: Renamed, sheet: Sheet) -> str:
+    if sheet.is_json:
+        return document(
+            {
+                "workspace": new[0],
+                "project": new[1],
+                "previous_workspace": old[0],
+                "previous_project": old[1],
+                "workstreams": moved.workstreams,
+                "handoffs": moved.handoffs,
+            }
+        )
+    counts = f"{page.count(moved.workstreams, 'workstream')} and {page.count(moved.handoffs, 'handoff')}"
+    return f"{old[0]}/{old[1]} is now {new[0]}/{new[1]}: {counts}\n"
 
 
 # -------------------------------------------------------------------------------------- events

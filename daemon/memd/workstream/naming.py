@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import msgspec
-from msgspec.structs import replace
 
 from memd.errors import NotFound, UsageError
 from memd.ledger.store.workstreams import Looking, Place, Work, Workstream
@@ -11,7 +10,6 @@ from memd.workstream import selection
 from memd.workstream.selection import NameTaken, Wanted
 
 MAX_LISTED = 100
-MAX_NOTES = 1000
 
 
 class Listed(msgspec.Struct, frozen=True, kw_only=True):
@@ -23,6 +21,13 @@ class Listed(msgspec.Struct, frozen=True, kw_only=True):
     last_active_ms: int
     current: bool
     linked_harnesses: tuple[str, ...]
+
+
+class Renamed(msgspec.Struct, frozen=True, kw_only=True):
+    """How much bears the new name now."""
+
+    workstreams: int
+    handoffs: int
 
 
 def listing(looking: Looking, place: Place, limit: int = MAX_LISTED, offset: int = 0) -> list[Listed]:
@@ -71,23 +76,21 @@ def chosen(looking: Looking, place: Place, *, name: str = "", workstream_id: str
     )
 
 
-def rename_project(work: Work, workspace: str, old: str, new: str) -> int:
-    """Let all of a project bear another name; how many workstreams that were. Nothing moves on the disk.
+def rename_project(work: Work, old: tuple[str, str], new: tuple[str, str]) -> Renamed:
+    """Let all of a project bear another name, or belong to another workspace. Nothing moves on the disk.
 
-    new     checked by `scope.checked`
-    raises  NotFound when there is nothing of that project, NameTaken when there is something of the other
+    old, new  workspace and project; the new ones checked by `scope.checked`
+    raises    NotFound when there is nothing of that project, NameTaken when there is something of the other
     """
-    rows, notes = work.in_scope(workspace, old), work.handoffs(workspace, old, MAX_NOTES)
-    if not rows and not notes:
-        raise NotFound(f"nothing is known of a project {old!r} in workspace {workspace!r}")
-    if old == new:
-        return len(rows)
-    if work.in_scope(workspace, new) or work.handoffs(workspace, new, 1):
+    is_other = old != new
+    if is_other and (work.in_scope(*new) or work.handoffs(*new, 1)):
         raise NameTaken(
-            f"a project {new!r} exists in workspace {workspace!r} already", remedy="Choose another name."
+            f"a project {new[1]!r} exists in workspace {new[0]!r} already", remedy="Choose another name."
         )
-    for row in rows:
-        work.put_workstream(replace(row, place=replace(row.place, project=new)))
-    for note in notes:
-        work.put_handoff(replace(note, project=new))
-    return len(rows)
+    workstreams, handoffs = work.move_scope(old, new)
+    if not workstreams and not handoffs:
+        raise NotFound(
+            f"nothing is known of a project {old[1]!r} in workspace {old[0]!r}",
+            remedy="Check both names; `memctl workstreams` says those of a checkout.",
+        )
+    return Renamed(workstreams=workstreams, handoffs=handoffs)

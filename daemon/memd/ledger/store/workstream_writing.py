@@ -58,6 +58,16 @@ class Working(WorkstreamReading):
             ),
         )
 
+    def move_scope(self, old: tuple[str, str], new: tuple[str, str]) -> tuple[int, int]:
+        moved = []
+        for table in ("workstreams", "handoffs"):
+            self._connection.execute(
+                f"update {table} set workspace = ?, project = ? where workspace = ? and project = ?",
+                (*new, *old),
+            )
+            moved.append(self._connection.changes())
+        return moved[0], moved[1]
+
     def drop_workstream(self, workstream: str) -> None:
         self._view.reset()
         self._connection.execute("delete from workstreams where id = ?", (workstream,))

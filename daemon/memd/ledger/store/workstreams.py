@@ -264,6 +264,12 @@ class Work(Looking, Protocol):
     def put_workstream(self, row: Workstream) -> None:
         """Add or change; `last_sequence` is left as it is. The name must be free in its place."""
 
+    def move_scope(self, old: tuple[str, str], new: tuple[str, str]) -> tuple[int, int]:
+        """Give workstreams and handoffs of one scope (workspace, project) to another, which has none.
+
+        How many of each that were.
+        """
+
     def drop_workstream(self, workstream: str) -> None:
         """With its links, runs and view. Events stay."""
 

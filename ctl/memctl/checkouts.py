@@ -1,0 +1,89 @@
+"""Whether a saved checkout is still what it was, and which one was used last.
+
+A link is good while its path is the physical path of a directory and this directory resolves to the very
+scope that the link has. It is looked at twice: when it is chosen, and again right before a harness starts.
+"""
+
+from __future__ import annotations
+
+import datetime
+import os
+import re
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from memctl.paths import home_dir, shown
+from memctl.registry import LOCAL, Link
+from memd.errors import MemdError
+
+_TIME = re.compile(r"\d{4}-\d{2}-\d{2}[Tt ]\d{2}:\d{2}:\d{2}(?:\.\d{1,9})?(?:[Zz]|[+-]\d{2}:\d{2})", re.ASCII)
+
+
+class Objection(NamedTuple):
+    """A link that cannot be used, and why."""
+
+    link: Link
+    reason: str
+
+    def __str__(self) -> str:
+        return f"{self.link.workspace}/{self.link.project} in {shown(self.link.path)}: {self.reason}"
+
+
+def scope_of(path: bytes) -> tuple[str, str]:
+    """Workspace and project of a directory, as a run there would have them. raises ConfigError, UsageError"""
+    from memd.workstream import scope
+
+    ignores = os.environ.get("MEMD_IGNORE_MARKER") == "1"
+    found = scope.resolve(path, home_dir(), ignore_marker=ignores)
+    return found.workspace, found.project
+
+
+def objection(link: Link) -> str:
+    """Why a link cannot be used now; empty when it can."""
+    path = link.path
+    if not path.startswith(b"/") or b"\0" in path:
+        return "its path is not absolute"
+    real = os.path.realpath(path)
+    if not os.path.lexists(path):
+        return "there is no such directory"
+    if real != path:
+        return f"it leads to {shown(real)} by now"
+    if not os.path.isdir(path):
+        return "it is no directory"
+    try:
+        found = scope_of(path)
+    except MemdError as reason:
+        return str(reason)
+    if found != (link.workspace, link.project):
+        return f"it belongs to {'/'.join(found)} by now"
+    return ""
+
+
+def instant(link: Link) -> datetime.datetime | None:
+    """When it was used last; None for what is no RFC 3339 time."""
+    if _TIME.fullmatch(link.linked_at) is None:
+        return None
+    try:
+        return datetime.datetime.fromisoformat(link.linked_at.upper()).astimezone(datetime.UTC)
+    except (ValueError, OverflowError):
+        return None
+
+
+def newest_first(rows: Iterable[Link], workspace: str = "") -> tuple[list[Link], list[Objection]]:
+    """The links of the local ledger in the order of their use, and those whose time is none.
+
+    workspace  only links of this one; empty: of all
+    """
+    timed: list[tuple[datetime.datetime, Link]] = []
+    timeless: list[Objection] = []
+    for row in rows:
+        if row.ledger != LOCAL or (workspace and row.workspace != workspace):
+            continue
+        moment = instant(row)
+        if moment is None:
+            timeless.append(Objection(row, f"its time {row.linked_at[:40]!r} cannot be read"))
+        else:
+            timed.append((moment, row))
+    timed.sort(key=lambda one: (one[1].workspace, one[1].project))
+    timed.sort(key=lambda one: one[0], reverse=True)  # stable: those of one moment stay in that order
+    return [row for _, row in timed], timeless
