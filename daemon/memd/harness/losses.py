@@ -19,6 +19,8 @@ CLASSES = {
     "image": "Images and documents were left out.",
     "encrypted": "Content that only the harness's provider can read was left out.",
     "role": "Records of a role that is neither user nor assistant were left out.",
+    "undecoded": "What the harness keeps in a form that is not documented was left out.",
+    "elsewhere": "What a session did in another directory was left out.",
     "unfinished": "Records that were never completed were left out.",
     "private": "Records that the harness keeps for itself were left out.",
     # not understood

@@ -180,6 +180,7 @@ class Store(msgspec.Struct, frozen=True, kw_only=True):
     head      bytes at the start of a file that the harness rewrites in place; no part of a prefix check
     database  the matches are SQLite databases, read through `Adapter.queries`
     documents each match stands for a session in many small files, read through `Adapter.gather`
+    is_index  what lies here tells of sessions that live in another store: none is gone on with for its sake
     cwd       where its sessions were begun, for a store whose place alone says that
     shared    further directories whose sessions lie here, among others': those that worked below one of them
     """
@@ -191,6 +192,7 @@ class Store(msgspec.Struct, frozen=True, kw_only=True):
     head: int = 0
     database: bool = False
     documents: bool = False
+    is_index: bool = False
     cwd: bytes = b""
     shared: tuple[bytes, ...] = ()
 
@@ -270,6 +272,27 @@ class Gather(Protocol):
         """
 
 
+class Near(Protocol):
+    """What lies below a store's root, for an adapter that reads more of it than a source. Raises nothing."""
+
+    def names(self, folder: bytes) -> Sequence[bytes]:
+        """The names in a folder; none when there is no such folder."""
+
+    def read(self, path: bytes) -> bytes | None:
+        """A file's content; empty when it is gone, None when it is too large to be read."""
+
+    def born(self, path: bytes) -> int:
+        """When a file was made, in milliseconds since 1970; 0: the system does not say."""
+
+
+class Around(Protocol):
+    def __call__(self, state: bytes, near: Near, now_ms: int) -> Parsed:
+        """What other files of the store say of the session of a database, after its rows were read.
+
+        state  what the rows left; what is given back goes into the cursor. raises nothing
+        """
+
+
 class OutputLimit(msgspec.Struct, frozen=True):
     """How much a start hook may print, wrapper included, before the harness shows only a part of it."""
 
@@ -311,6 +334,7 @@ class Adapter(msgspec.Struct, frozen=True, kw_only=True):
     queries       SELECTs for its database, with `parse_rows`; one state for all of them
     session_query for a database: a SELECT whose row says where the session `:session` was begun; none: the
                   database does not have it
+    around        for databases of one session each: what else the store says of it
     gather        makes rows of the stores that say `documents`
     start_output_limit  what a start hook, or what else takes its place, may tell the model at once
     launch        how it is started; None: memd cannot start it
@@ -331,6 +355,7 @@ class Adapter(msgspec.Struct, frozen=True, kw_only=True):
     queries: tuple[Query, ...] = ()
     parse_rows: ParseRows | None = None
     session_query: str = ""
+    around: Around | None = None
     gather: Gather | None = None
     start_output_limit: OutputLimit = OutputLimit(30_000)
     launch: Launch | None = None

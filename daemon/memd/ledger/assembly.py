@@ -102,7 +102,11 @@ class Assembly:
             events=[e if e.session else replace(e, session=made.session) for e in made.events],
             links=made.links,
             turns=made.turns,
-            losses=[x if x.session else replace(x, session=made.session) for x in made.losses],
+            losses=[
+                x if x.session else replace(x, session=made.session)
+                for x in made.losses
+                if x.session or made.session  # else nobody's: of a source of many
+            ],
             sessions=made.sessions,
         )
         cursor = cursors.encode(made.cursor)

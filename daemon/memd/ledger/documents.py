@@ -13,6 +13,7 @@ from collections.abc import Iterator, Sequence
 from memd import disk
 from memd.errors import DiskError
 from memd.harness.model import Gather
+from memd.ledger import birth
 
 MAX_DOCUMENT_BYTES = 32 << 20
 
@@ -44,6 +45,10 @@ class Documents:
                 return here.read(name, MAX_DOCUMENT_BYTES) if facts.st_size <= MAX_DOCUMENT_BYTES else None
         except DiskError:
             return b""
+
+    def born(self, path: bytes) -> int:
+        """When a file was made, in milliseconds since 1970; 0 where the system does not say."""
+        return birth.born_ms(self._root + b"/" + path)
 
     def facts(self, path: bytes) -> bytes:
         """Size, time and inode of a file as text, for a fingerprint; empty when it is missing."""

@@ -49,6 +49,8 @@ def look_for(adapter: Adapter, stores: Iterable[Store], session: str, scratch: b
     name = session.encode("utf-8", "surrogateescape")
     unknown: Look | None = None
     for store in stores:
+        if store.is_index:
+            continue
         real = msgspec.structs.replace(store, root=os.path.realpath(store.root))
         walk = sources.walk(adapter, real)
         reader = Reader({adapter.name: adapter})
@@ -73,6 +75,9 @@ def _look_at(
     adapter: Adapter, source: Source, session: str, name: bytes, reader: Reader, scratch: bytes
 ) -> Look:
     if source.store.database:
+        named = adapter.identify(source.rel, b"", source.store.flavor)
+        if named is not None and named.id not in ("", session):
+            return ABSENT  # a database of one session, and of another one
         return _ask(adapter, source, session, scratch)
     if name not in source.rel:
         return _search(adapter, source, name) if _holds_many(adapter, source) else ABSENT

@@ -41,7 +41,11 @@ def read_database(
     )
     if isinstance(result, snapshot.Unreadable):
         raise Unreadable(result.sentence, is_passing=result.reason in ("locked", "moved", "slow"))
-    return result
+    if adapter.around is None:
+        return result
+    near = documents.Documents(source.store.root)
+    more = adapter.around(result.cursor.state, near, now_ms)
+    return RowsRead(_joined([result.parsed, more]), replace(result.cursor, state=more.state), result.is_more)
 
 
 def _round(

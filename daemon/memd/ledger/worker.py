@@ -223,7 +223,8 @@ class Worker:
         for source in news:
             kin = self._kin(source)
             groups.setdefault((source.harness, kin or source.path), []).append(source)
-        return [source for group in groups.values() for source in sorted(group, key=lambda s: s.path)]
+        ordered = [source for group in groups.values() for source in sorted(group, key=lambda s: s.path)]
+        return sorted(ordered, key=lambda source: source.store.is_index)  # after what it tells of
 
     def _kin(self, source: Source) -> bytes:
         return self._adapters[source.harness].kin(source.rel)
