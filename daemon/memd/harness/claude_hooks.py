@@ -17,7 +17,19 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from memd.harness.hooking import Heard, HookEvent, Hooks, Settings, context_json, folder, text
+from memd.harness.hooking import (
+    Caveat,
+    Heard,
+    HookEvent,
+    Hooks,
+    Look,
+    Settings,
+    context_json,
+    folder,
+    json_object,
+    shown,
+    text,
+)
 
 if TYPE_CHECKING:
     from memd.harness.model import Environment
@@ -54,6 +66,26 @@ def answer(event: str, told: str) -> str:
     return context_json(event, told) if told else ""
 
 
+def caveats(place: Settings, cwd: bytes, look: Look) -> tuple[Caveat, ...]:
+    """The switches that turn all hooks off, in the login's settings, the checkout's and the machine's."""
+    found = []
+    names = (place.path, cwd + b"/.claude/settings.json", cwd + b"/.claude/settings.local.json")
+    for path in dict.fromkeys((*names, *MANAGED)):
+        said = json_object(look(path))
+        for switch in ("disableAllHooks", *(("allowManagedHooksOnly",) if path in MANAGED else ())):
+            if said.get(switch) is True:
+                message = f"`{switch}` in {shown(path)} keeps all hooks from running"
+                found.append(
+                    Caveat(message=message, remedy="Take that line out, or go without.", is_off=True)
+                )
+    return tuple(found)
+
+
+MANAGED = (
+    b"/etc/claude-code/managed-settings.json",
+    b"/Library/Application Support/ClaudeCode/managed-settings.json",
+)
+
 HOOKS = Hooks(
     events=(
         HookEvent(name="SessionStart", role="start", matters=True, timeout_s=10),
@@ -65,4 +97,5 @@ HOOKS = Hooks(
     hear=hear,
     answer=answer,
     wrapper=context_json("SessionStart", ""),
+    caveats=caveats,
 )

@@ -16,7 +16,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from memd.harness.hooking import Heard, HookEvent, Hooks, Settings, context_json, folder, text
+from memd.harness.hooking import (
+    Caveat,
+    Heard,
+    HookEvent,
+    Hooks,
+    Look,
+    Settings,
+    context_json,
+    folder,
+    shown,
+    text,
+)
 
 if TYPE_CHECKING:
     from memd.harness.model import Environment
@@ -44,6 +55,21 @@ def answer(event: str, told: str) -> str:
     return context_json(event, told) if told else ""
 
 
+def caveats(place: Settings, cwd: bytes, look: Look) -> tuple[Caveat, ...]:
+    """The feature's switch, which `codex --disable hooks` sets for one run."""
+    import tomllib
+
+    path = place.path.rpartition(b"/")[0] + b"/config.toml"
+    try:
+        features = tomllib.loads((look(path) or b"").decode("utf-8")).get("features")
+    except (ValueError, RecursionError):
+        return ()  # Codex itself complains
+    if not isinstance(features, dict) or features.get("hooks") is not False:
+        return ()
+    message = f"`hooks = false` under [features] in {shown(path)} keeps all hooks from running"
+    return (Caveat(message=message, remedy="Take that line out, or go without.", is_off=True),)
+
+
 HOOKS = Hooks(
     events=(
         HookEvent(name="SessionStart", role="start", matters=True, timeout_s=10),
@@ -56,4 +82,5 @@ HOOKS = Hooks(
     answer=answer,
     wrapper=context_json("SessionStart", ""),
     trust="codex",
+    caveats=caveats,
 )

@@ -82,6 +82,24 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     stale: tuple[bytes, ...] = ()
 
 
+class Caveat(msgspec.Struct, frozen=True, kw_only=True):
+    """What keeps installed hooks from running, or what they cost: said when they are installed and by `doctor`.
+
+    is_off  they do not run at all
+    """
+
+    message: str
+    remedy: str
+    is_off: bool = False
+
+
+Look = Callable[[bytes], bytes | None]
+
+
+def no_caveats(settings: Settings, cwd: bytes, look: Look) -> tuple[Caveat, ...]:
+    return ()
+
+
 class Hooks(msgspec.Struct, frozen=True, kw_only=True):
     """All that memd knows about one harness's hooks.
 
@@ -94,6 +112,8 @@ class Hooks(msgspec.Struct, frozen=True, kw_only=True):
     wrapper   what `answer` puts round a text of the start event: takes part in the output limit
     is_escaped  the text goes into a JSON string
     trust     hooks do not run before the harness was told to trust them
+    caveats   what a person should know of hooks that stand in these settings, given the working directory and
+              a look at files (their content, None where there is none); raises nothing
     """
 
     events: tuple[HookEvent, ...]
@@ -103,6 +123,7 @@ class Hooks(msgspec.Struct, frozen=True, kw_only=True):
     wrapper: str = ""
     is_escaped: bool = True
     trust: Literal["", "codex"] = ""
+    caveats: Callable[[Settings, bytes, Look], tuple[Caveat, ...]] = no_caveats
 
     def event(self, name: str) -> HookEvent | None:
         return next((one for one in self.events if one.name == name), None)
@@ -132,6 +153,19 @@ def text(payload: Mapping[str, object], *names: str) -> str:
         if isinstance(value, str) and value and len(value) <= MAX_TEXT and "\0" not in value:
             return value
     return ""
+
+
+def json_object(content: bytes | None) -> Mapping[str, object]:
+    """What a small JSON file says; an empty object when it is none, is missing or is not understood."""
+    try:
+        found = msgspec.json.decode(content or b"{}")
+    except (msgspec.DecodeError, RecursionError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def shown(path: bytes) -> str:
+    return path.decode("utf-8", "backslashreplace")
 
 
 def context_json(event: str, told: str) -> str:
