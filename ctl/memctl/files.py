@@ -54,9 +54,9 @@ def write(
     fresh = folder + b"/." + os.path.basename(path) + b".%d.new" % os.getpid()
     try:
         _write_new(fresh, text, mode if like is None else 0o600)
-        if like is not None:
-            _dress(fresh, path, like)
         try:
+            if like is not None:
+                _dress(fresh, path, like)
             if read(path)[0] != over:
                 raise Refused(
                     f"{_shown(path)} changed while it was being replaced",
@@ -85,11 +85,15 @@ def back_up(path: bytes, text: bytes, like: os.stat_result, now_s: int) -> bytes
         copy = path + b".bak-%d" % now_s + (b".%d" % extra if extra else b"")
         try:
             _write_new(copy, text, 0o600, is_ours=False)
-            _dress(copy, path, like)
-            _sync_folder(os.path.dirname(path))
         except FileExistsError:
             continue
         except OSError as reason:
+            raise DiskError("write", copy, reason) from reason
+        try:
+            _dress(copy, path, like)
+            _sync_folder(os.path.dirname(path))
+        except OSError as reason:
+            os.unlink(copy)
             raise DiskError("write", copy, reason) from reason
         return copy
     raise DiskError("write", copy, FileExistsError(errno.EEXIST, "File exists"))
