@@ -54,10 +54,13 @@ def run(options: argparse.Namespace) -> int:
     if options.json:
         view.print_json({**done, "links": count})
     else:
-        print(
-            f"{'/'.join(before)} is now {'/'.join(after)}:"
-            f" {done['workstreams']} workstreams, {done['handoffs']} handoffs, {count} saved checkouts"
+        counts = (
+            (done["workstreams"], "workstream"),
+            (done["handoffs"], "handoff"),
+            (count, "saved checkout"),
         )
+        told = ", ".join(f"{number} {noun}{'' if number == 1 else 's'}" for number, noun in counts)
+        print(f"{'/'.join(before)} is now {'/'.join(after)}: {told}")
     for hint in hints:
         print(hint, file=sys.stderr)
     return 0
