@@ -83,7 +83,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Caveat(msgspec.Struct, frozen=True, kw_only=True):
-    """What keeps installed hooks from running, or what they cost: said when they are installed and by `doctor`.
+    """What keeps installed hooks from running, or what they cost: said on installing and by `doctor`.
 
     is_off  they do not run at all
     """
