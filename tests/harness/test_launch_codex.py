@@ -80,6 +80,7 @@ def test_options_that_resume_does_not_know_stay_before_it(typed: str, resumed: s
         (f"fork {UUID}", ""),
         (f"exec fork {UUID} go", ""),
         ("fork --last", ""),
+        ("--last", ""),  # refused by Codex, and not to be made into something else
     ],
 )
 def test_session_that_a_person_names_is_not_named_again(typed: str, session: str) -> None:

@@ -33,6 +33,7 @@ from memd.harness.launching import Argv, Intent, Launch, Said
 
 _EXEC = names("exec e")
 _SELECTORS = names("resume fork")
+_CHOOSING = ("--last", "--all")  # belong to the two commands; without one Codex says so itself
 _EXEC_UTILITIES = names("review help")
 _UTILITIES = names(
     "a agents app app-server apply archive cloud cloud-tasks completion debug delete doctor "
@@ -72,7 +73,7 @@ def read(native: Sequence[str]) -> Said:
     return Said(
         is_passing=found.is_torn or utility is not None or found.has(*_PASSING),
         is_batch=run is not None,
-        has_selector=chosen is not None,
+        has_selector=chosen is not None or found.has(*_CHOOSING),
         session=_session(found, chosen),
     )
 
