@@ -1,4 +1,4 @@
-"""What moves: sessions into another login or another checkout, projects to another name, as people type it."""
+"""What moves: sessions into another login or checkout, projects to another name, as people type it."""
 
 from __future__ import annotations
 
