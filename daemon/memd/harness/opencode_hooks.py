@@ -53,7 +53,7 @@ def caveats(place: Settings, cwd: bytes, look: Look) -> tuple[Caveat, ...]:
     return (
         Caveat(
             message=f"OpenCode lacks its helper package in {where}: with a plug-in there it fetches that at "
-            "its next start and waits, a few seconds once, but over a minute at every start without a network",
+            "its next start and waits: some seconds once, over a minute at every start without a network",
             remedy=f"Run `npm install --prefix {shlex.quote(where)} {HELPER}` (64 MB), or start OpenCode "
             "once with a network; `npm config set fetch-retries 0` makes starts without one quick.",
         ),
