@@ -18,7 +18,7 @@ def read(path: bytes) -> tuple[bytes | None, str]:
     """The content of a regular file, else None; and what stands there.
 
     returns  `file`, `absent`, or `link` or `other`, which are never followed or read
-    raises   DiskError
+    raises   DiskError, Refused for a file of more than MAX_BYTES
     """
     try:
         fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
@@ -32,11 +32,14 @@ def read(path: bytes) -> tuple[bytes | None, str]:
         if not stat.S_ISREG(os.fstat(fd).st_mode):
             return None, "other"
         with os.fdopen(os.dup(fd), "rb") as stream:
-            return stream.read(MAX_BYTES), "file"
+            content = stream.read(MAX_BYTES + 1)
     except OSError as reason:
         raise DiskError("read", path, reason) from reason
     finally:
         os.close(fd)
+    if len(content) > MAX_BYTES:  # a part of it must never be taken for the whole and written back
+        raise Refused(f"{_shown(path)} is larger than {MAX_BYTES >> 20} MiB", remedy="Make it smaller.")
+    return content, "file"
 
 
 def write(

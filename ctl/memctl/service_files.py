@@ -42,7 +42,7 @@ _TRAMPOLINE = (
 _BARE = re.compile(r"[A-Za-z0-9/._+:=@,-]+")
 _OCTAL_PLAIN = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789/._+:=@,-")
 _MARK = re.compile(
-    rb"^(?:# |<!-- )written by memd (\S+), unedited while its checksum is ([0-9a-f]{64})(?: -->)?\n", re.M
+    rb"^(?:# |// |<!-- )written by memd (\S+), unedited while its checksum is ([0-9a-f]{64})(?: -->)?\n", re.M
 )
 
 
@@ -171,8 +171,8 @@ def escape_xml(value: bytes) -> str:
 # ---------------------------------------------------------------------------------- the mark
 
 
-def mark(text: str, version: str) -> bytes:
-    """`text` with the mark: as its first line, or behind the XML declaration."""
+def mark(text: str, version: str, lead: str = "# ") -> bytes:
+    """`text` with the mark: as its first line, behind what begins a comment, or behind the XML declaration."""
     body = text.encode("utf-8")
     words = b"written by memd %b, unedited while its checksum is %b" % (
         version.encode("ascii"),
@@ -181,7 +181,7 @@ def mark(text: str, version: str) -> bytes:
     if body.startswith(b"<?xml"):
         first, _, rest = body.partition(b"\n")
         return b"%b\n<!-- %b -->\n%b" % (first, words, rest)
-    return b"# %b\n%b" % (words, body)
+    return b"%b%b\n%b" % (lead.encode("ascii"), words, body)
 
 
 def judge(found: bytes | None) -> FileState:

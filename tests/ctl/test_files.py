@@ -146,3 +146,14 @@ def test_two_changes_in_one_second_have_two_copies(tmp_path: Path) -> None:
     files.back_up(encoded(path), b"two\n", facts, 7)
     assert names(tmp_path) == ["settings", "settings.bak-7", "settings.bak-7.1"]
     assert (tmp_path / "settings.bak-7").read_bytes() == b"one\n"
+
+
+def test_a_file_that_is_too_large_is_never_read_in_part(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(files, "MAX_BYTES", 8)
+    (tmp_path / "fits").write_bytes(b"12345678")
+    (tmp_path / "large").write_bytes(b"123456789")
+    assert files.read(encoded(tmp_path / "fits")) == (b"12345678", "file")
+    with pytest.raises(Refused, match="large is larger"):
+        files.read(encoded(tmp_path / "large"))
