@@ -172,7 +172,7 @@ def escape_xml(value: bytes) -> str:
 
 
 def mark(text: str, version: str, lead: str = "# ") -> bytes:
-    """`text` with the mark: as its first line, behind what begins a comment, or behind the XML declaration."""
+    """`text` with the mark: as its first line, a comment, or behind the XML declaration."""
     body = text.encode("utf-8")
     words = b"written by memd %b, unedited while its checksum is %b" % (
         version.encode("ascii"),
