@@ -104,3 +104,20 @@ def test_a_plug_in_says_when_it_is_inside_another_agent() -> None:
     assert (heard.session, heard.is_inner, heard.is_clear) == ("s", True, True)
     assert not hooks.hear("start", {"is_inner": "true"}).is_inner
     assert hooks.answer("context", "bare\ntext") == "bare\ntext"
+
+
+def test_the_place_of_a_transcript_shows_the_login() -> None:
+    path = "/home/a/.claude-work/projects/-home-a-proj/6f0.jsonl"
+    heard = claude_hooks.hear("SessionStart", {"transcript_path": path})
+    assert heard.variables == {"CLAUDE_CONFIG_DIR": b"/home/a/.claude-work"}
+    for odd in (
+        "/projects/x/y.jsonl",
+        "projects/x/y",
+        "/home/a/other/x/y.jsonl",
+        "",
+        7,
+        "/home/a/projects/y",
+    ):
+        assert claude_hooks.hear("SessionStart", {"transcript_path": odd}).variables == {}
+    path = "/c/sessions/2026/11/30/rollout-x.jsonl"
+    assert codex_hooks.hear("SessionStart", {"transcript_path": path}).variables == {"CODEX_HOME": b"/c"}

@@ -24,6 +24,7 @@ from memd.harness.hooking import (
     Hooks,
     Look,
     Settings,
+    above,
     context_json,
     folder,
     json_object,
@@ -51,10 +52,13 @@ def hear(event: str, payload: Mapping[str, object]) -> Heard:
             harness="grok",
         )
     source = payload.get("source")
+    transcript = text(payload, "transcript_path")
+    login = above(transcript, "projects", 2)
     return Heard(
         session=text(payload, "session_id"),
         cwd=text(payload, "cwd"),
-        transcript=text(payload, "transcript_path"),
+        transcript=transcript,
+        variables={"CLAUDE_CONFIG_DIR": login} if login else {},
         is_inner=bool(payload.get("agent_id")),
         is_again=source == "compact",
         is_clear=source == "clear",
@@ -89,13 +93,14 @@ MANAGED = (
 HOOKS = Hooks(
     events=(
         HookEvent(name="SessionStart", role="start", matters=True, timeout_s=10),
-        HookEvent(name="UserPromptSubmit", role="prompt", timeout_s=5),
+        HookEvent(name="UserPromptSubmit", role="prompt", may_tell=True, timeout_s=5),
         HookEvent(name="Stop", role="activity", timeout_s=5),
         HookEvent(name="SessionEnd", role="end", timeout_s=3),
     ),
     settings=settings,
     hear=hear,
     answer=answer,
-    wrapper=context_json("SessionStart", ""),
+    wrapper=context_json("UserPromptSubmit", ""),
+    owns_memory=True,
     caveats=caveats,
 )

@@ -23,6 +23,7 @@ from memd.harness.hooking import (
     Hooks,
     Look,
     Settings,
+    above,
     context_json,
     folder,
     shown,
@@ -40,10 +41,13 @@ def settings(environment: Environment) -> tuple[Settings, ...]:
 
 def hear(event: str, payload: Mapping[str, object]) -> Heard:
     source = payload.get("source")
+    transcript = text(payload, "transcript_path")
+    home = above(transcript, "sessions", 4)
     return Heard(
         session=text(payload, "session_id"),
         cwd=text(payload, "cwd"),
-        transcript=text(payload, "transcript_path"),
+        transcript=transcript,
+        variables={"CODEX_HOME": home} if home else {},
         is_inner=bool(payload.get("agent_id")),
         is_again=source == "compact",
         is_clear=source == "clear",
@@ -73,14 +77,14 @@ def caveats(place: Settings, cwd: bytes, look: Look) -> tuple[Caveat, ...]:
 HOOKS = Hooks(
     events=(
         HookEvent(name="SessionStart", role="start", matters=True, timeout_s=10),
-        HookEvent(name="UserPromptSubmit", role="prompt", timeout_s=5),
+        HookEvent(name="UserPromptSubmit", role="prompt", may_tell=True, timeout_s=5),
         HookEvent(name="Stop", role="activity", timeout_s=5),
         HookEvent(name="SessionEnd", role="end", timeout_s=3),
     ),
     settings=settings,
     hear=hear,
     answer=answer,
-    wrapper=context_json("SessionStart", ""),
+    wrapper=context_json("UserPromptSubmit", ""),
     trust="codex",
     caveats=caveats,
 )

@@ -32,6 +32,7 @@ class HookEvent(msgspec.Struct, frozen=True, kw_only=True):
     name       as the harness calls it, and as it stands in the installed command
     harmless   what is printed when anything at all goes wrong: exactly these bytes
     matters    the answer matters: wait up to 2 s for a busy daemon, else 250 ms
+    may_tell   a text that is told here reaches the model too: for what the start could not be told
     keeps      the text of the payload exists nowhere else: it is kept when the daemon is away
     matcher    for settings files that want one; None: leave the key out
     timeout_s  what the settings file says; 0: leave the key out
@@ -41,6 +42,7 @@ class HookEvent(msgspec.Struct, frozen=True, kw_only=True):
     role: Role
     harmless: str = ""
     matters: bool = False
+    may_tell: bool = False
     keeps: bool = False
     matcher: str | None = None
     timeout_s: int = 0
@@ -53,6 +55,7 @@ class Heard(msgspec.Struct, frozen=True, kw_only=True):
     is_inner   of a sub-agent or an agent started by the agent: links nothing, is told nothing
     is_again   the same conversation goes on in the same process (compact): what memory says may be repeated
     is_clear   a new conversation was begun in the same process
+    variables  the store variables that the session goes by, as far as the place of its transcript shows them
     """
 
     session: str = ""
@@ -62,6 +65,7 @@ class Heard(msgspec.Struct, frozen=True, kw_only=True):
     is_inner: bool = False
     is_again: bool = False
     is_clear: bool = False
+    variables: Mapping[str, bytes] = {}
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
@@ -109,8 +113,9 @@ class Hooks(msgspec.Struct, frozen=True, kw_only=True):
               one); raises nothing, whatever is in it
     answer    what is printed for a text to be told, given the event and the text; of an empty text what is
               printed when there is nothing to tell
-    wrapper   what `answer` puts round a text of the start event: takes part in the output limit
+    wrapper   the longest that `answer` puts round a text: takes part in the output limit
     is_escaped  the text goes into a JSON string
+    owns_memory  it keeps an agent's memory in its logins: the link there is put right at a start
     trust     hooks do not run before the harness was told to trust them
     caveats   what a person should know of hooks that stand in these settings, given the working directory and
               a look at files (their content, None where there is none); raises nothing
@@ -122,6 +127,7 @@ class Hooks(msgspec.Struct, frozen=True, kw_only=True):
     answer: Callable[[str, str], str]
     wrapper: str = ""
     is_escaped: bool = True
+    owns_memory: bool = False
     trust: Literal["", "codex"] = ""
     caveats: Callable[[Settings, bytes, Look], tuple[Caveat, ...]] = no_caveats
 
@@ -166,6 +172,14 @@ def json_object(content: bytes | None) -> Mapping[str, object]:
 
 def shown(path: bytes) -> str:
     return path.decode("utf-8", "backslashreplace")
+
+
+def above(path: str, folder: str, depth: int) -> bytes:
+    """What stands before `/FOLDER/` and `depth` more parts of a path; empty when that is not how it ends."""
+    parts = path.rsplit("/", depth + 1)
+    if len(parts) != depth + 2 or parts[1] != folder or not parts[0].startswith("/"):
+        return b""
+    return parts[0].encode("utf-8", "surrogatepass")
 
 
 def context_json(event: str, told: str) -> str:
