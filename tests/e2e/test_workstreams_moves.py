@@ -133,7 +133,7 @@ def test_a_launch_in_another_login_carries_the_session_only_when_told(home: Home
 
 def test_a_session_whose_checkout_was_renamed_is_found_and_bound_to_the_new_one(home: Home) -> None:
     app, kept = checkout(home.path / "app"), checkout(home.path / "kept")
-    speak(home.path / ".claude", app, "fix the migration")
+    transcript = speak(home.path / ".claude", app, "fix the migration")
     assert home.memctl("import", "--wait").returncode == 0
     assert home.json("sessions", "--orphaned") == []
     renamed = home.path / "shop"
@@ -149,6 +149,8 @@ def test_a_session_whose_checkout_was_renamed_is_found_and_bound_to_the_new_one(
     found = home.json("workstream-search", "migration", "--workstream-id", line["workstream_id"])
     assert [hit["content"] for hit in found] == ["fix the migration"]
     assert home.json("workstreams", cwd=kept) == []
+    assert home.memctl("run", "claude", cwd=renamed).returncode == 0
+    assert (home.path / "launched").read_text().splitlines() == ["", "--resume", str(transcript)]
     refused = home.memctl("adopt", "--session", "none", cwd=renamed)
     assert refused.returncode == 65
     assert "memctl sessions" in refused.stderr

@@ -3,10 +3,13 @@
     claude [options] [prompt]                         a session, on the screen or with -p
     claude [options] COMMAND ...                      a command, unless -p is there: then it is a prompt
     --session-id UUID                                 the id of a new session
+    --resume ID|FILE                                  go on in a session
     --resume ID --fork-session [--session-id UUID]    a copy under another id
 
 `--session-id` is refused beside `--resume` and `--continue` unless `--fork-session` is there too, which means
-nothing without one of the two. `--bg` gives its session an id of its own.
+nothing without one of the two. `--bg` gives its session an id of its own. A session is found by its id from
+the directory that it was begun in, and from all of a repository when that was the top of one of its
+checkouts; by its file from everywhere.
 
     source  Claude Code 2.1.197, run and read 2026-12
 """
@@ -97,7 +100,7 @@ def compose(native: Sequence[str], intent: Intent) -> Argv:
     ours: list[str] = []
     session = intent.session or intent.new_id
     if intent.session:
-        ours += ("--resume", intent.session)
+        ours += ("--resume", intent.path or intent.session)
     if intent.new_id and (not intent.session or found.has("--fork-session")):
         ours += ("--session-id", intent.new_id)
         session = intent.new_id

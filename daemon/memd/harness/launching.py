@@ -40,6 +40,8 @@ class Intent(msgspec.Struct, frozen=True, kw_only=True):
     is_yolo   the wrapper's `--yolo` was given
     flavor    the launch flavour
     supports  those of `Launch.probes` that the installed program was seen to know
+    path      the file that the session lies in, when it was begun in another directory than the child's: the
+              program may not find it by its id then
     is_usual  the session lies where the harness keeps its stores by itself, while the client's variables
               point elsewhere
     cwd       the client's directory, its links resolved; empty: not known
@@ -50,6 +52,7 @@ class Intent(msgspec.Struct, frozen=True, kw_only=True):
     is_yolo: bool = False
     flavor: str = ""
     supports: frozenset[str] = frozenset()
+    path: str = ""
     is_usual: bool = False
     cwd: str = ""
 

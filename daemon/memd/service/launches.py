@@ -155,7 +155,8 @@ class Launches:
         may_go_on = not (said.is_passing or said.has_selector or order.is_fresh)
         if may_go_on and made.current is not None:
             verdict = await self._linked(order, made)
-            going.session, going.is_usual = verdict.session, verdict.is_usual
+            going.session, going.path = verdict.session, verdict.path
+            going.is_usual = verdict.is_usual
             going.linked, going.other = made.current.session, verdict.other
             notices += verdict.notices
             question = self._about_carrying(step, going, notices)
@@ -240,7 +241,8 @@ class Launches:
             going = self._going(step.run)
             if step.session and step.session not in going.choices:
                 raise UsageError(f"session {step.session!r} was not offered", remedy="Choose one that was.")
-            going.session = step.session or going.session
+            if step.session:
+                going.session, going.path = step.session, b""
             going.is_carried = step.carry and going.other is not None
         return asked.Noted()
 

@@ -36,6 +36,7 @@ class Going(msgspec.Struct, kw_only=True):
     """A launch whose child is not there yet.
 
     session  to go on in; empty: a new one
+    path     the file it lies in, when it was begun in another directory
     choices  sessions that may be chosen instead
     linked   the workstream's own session, which lies in another login, at `other`; copied if `is_carried`
     """
@@ -45,6 +46,7 @@ class Going(msgspec.Struct, kw_only=True):
     workspace: str
     project: str
     session: str = ""
+    path: bytes = b""
     is_usual: bool = False
     choices: frozenset[str] = frozenset()
     linked: str = ""
@@ -84,6 +86,7 @@ class Plans:
             new_id=str(uuid.uuid4()),
             is_yolo=order.is_yolo,
             flavor=going.run.flavor,
+            path=os.fsdecode(going.path),
             is_usual=going.is_usual,
             cwd=os.fsdecode(going.run.cwd),
         )
@@ -124,6 +127,8 @@ class Plans:
         except MemdError as reason:
             return [f"the session was not copied, a new one begins: {reason}"]
         going.session, going.is_carried = going.linked, False
+        if going.other.cwd and going.other.cwd != os.fsdecode(going.run.cwd):
+            going.path = _copy_of(going.other, _login(going.order))
         return [said]
 
     async def _put(self, going: Going, run: Run, intent: Intent, argv: Argv) -> Argv:
@@ -145,6 +150,13 @@ class Plans:
             await self._healer.ensure(cwd, _login(order))
         if scope.cancelled_caught:
             log.info("launch.memory_late", harness=order.adapter.name)
+
+
+def _copy_of(there: Look, login: bytes) -> bytes:
+    """Where a transcript of another login lies in this one once it was copied."""
+    assert there.store is not None
+    root = os.path.realpath(login + b"/projects")
+    return root + b"/" + os.path.relpath(there.path, there.store.root)
 
 
 def _login(order: Order) -> bytes:

@@ -36,12 +36,14 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
     """What to do about a linked session.
 
     session   go on in this one; empty: a new one begins
+    path      the file it lies in, when it was begun in another directory than the child's; else empty
     is_usual  it lies where the harness keeps its stores by itself, and the client's variables point elsewhere
     other     the session as it lies in another login, from which it could be copied
     notices   for people, when something is not as they expect
     """
 
     session: str = ""
+    path: bytes = b""
     is_usual: bool = False
     other: Look | None = None
     notices: tuple[str, ...] = ()
@@ -136,13 +138,14 @@ def _present(adapter: Adapter, session: str, found: Look, mine: Environment, cwd
                 " new one begins here, and the workstream goes on in that",
             )
         )
+    path = found.path if found.cwd and found.cwd != cwd else b""
     usual = _roots(adapter.stores(Environment(home=mine.home)))
     own = _roots(adapter.stores(mine)) - usual
     if not own or found.store.root in own:
-        return Verdict(session=session)
+        return Verdict(session=session, path=path)
     if not _can_be_led_home(adapter, session):
         return _apart(adapter, session, found)
-    return Verdict(session=session, is_usual=True)
+    return Verdict(session=session, path=path, is_usual=True)
 
 
 def _can_be_led_home(adapter: Adapter, session: str) -> bool:
