@@ -23,6 +23,9 @@ OURS = {
     "opencode": {"--session", "--auto"},
     "pi": {"--session", "--session-id", "--approve"},
     "omp": {f"--resume={LINKED}", "--auto-approve"},
+    "kimi": {"--session", "--yolo"},
+    "command-code": {"--session", "--yolo"},
+    "grok": {"--resume", "--session-id", "--yolo"},
 }
 NAMES = tuple(OURS)
 

@@ -20,6 +20,7 @@ from collections.abc import Sequence
 
 import msgspec
 
+from memd.harness.command_code_launch import LAUNCH
 from memd.harness.command_code_records import (
     IMAGES,
     MODEL,
@@ -362,4 +363,5 @@ ADAPTER = Adapter(
     begin=begin,
     parse=parse,
     start_output_limit=OutputLimit(4_000),
+    launch=LAUNCH,
 )

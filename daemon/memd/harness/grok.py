@@ -24,6 +24,7 @@ from collections.abc import Sequence
 
 import msgspec
 
+from memd.harness.grok_launch import LAUNCH
 from memd.harness.grok_records import (
     FINISHED,
     IMAGES,
@@ -395,4 +396,5 @@ ADAPTER = Adapter(
     instead=instead,
     begin=begin,
     parse=parse,
+    launch=LAUNCH,
 )

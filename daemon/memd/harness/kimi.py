@@ -22,6 +22,7 @@ from collections.abc import Sequence
 
 import msgspec
 
+from memd.harness.kimi_launch import LAUNCH
 from memd.harness.kimi_records import (
     IMAGES,
     INSTRUCTIONS,
@@ -395,4 +396,5 @@ ADAPTER = Adapter(
     beside=beside,
     begin=begin,
     parse=parse,
+    launch=LAUNCH,
 )
