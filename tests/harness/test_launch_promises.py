@@ -1,6 +1,6 @@
 """What holds for every harness that memd starts, whatever a person types.
 
-Conformance 8, 52, 60.
+Conformance of adapters 11, 17, 52, of workstreams 60.
 """
 
 from __future__ import annotations
@@ -26,6 +26,9 @@ OURS = {
     "kimi": {"--session", "--yolo"},
     "command-code": {"--session", "--yolo"},
     "grok": {"--resume", "--session-id", "--yolo"},
+    "crush": {"--session", "--yolo"},
+    "kiro": {"--resume-id", "--trust-all-tools", "--v3"},
+    "antigravity": {"--conversation", "--dangerously-skip-permissions"},
 }
 NAMES = tuple(OURS)
 

@@ -19,6 +19,7 @@ import msgspec
 
 from memd.harness import antigravity_history as history
 from memd.harness.antigravity_history import HISTORY
+from memd.harness.antigravity_launch import LAUNCH
 from memd.harness.losses import CLASSES
 from memd.harness.model import Adapter, Environment, Loss, Near, Parsed, Query, Session, Store
 from memd.harness.records import FAULTS
@@ -217,4 +218,5 @@ ADAPTER = Adapter(
     parse_rows=parse_rows,
     around=around,
     session_query="select cast('' as blob) from trajectory_metadata_blob where :session <> ''",
+    launch=LAUNCH,
 )

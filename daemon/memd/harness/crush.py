@@ -16,6 +16,7 @@ in them at the messages that changed, or that a changed one follows. A message i
 
 from __future__ import annotations
 
+from memd.harness.crush_launch import LAUNCH
 from memd.harness.crush_rows import COLUMNS, parse_rows
 from memd.harness.crush_store import stores as scattered
 from memd.harness.model import Adapter, Environment, Query, Session, Store
@@ -147,4 +148,5 @@ ADAPTER = Adapter(
     queries=(MESSAGES, CLAIMED, AT_REST),
     parse_rows=parse_rows,
     session_query="select cast('' as blob) from sessions where id = :session",
+    launch=LAUNCH,
 )

@@ -27,8 +27,8 @@ import msgspec
 from memd.harness.model import Environment, Glance, Store
 from memd.harness.records import FAULTS
 
-NAMED = "crush --data-dir"
-"""Stands for the argument among the variables of an environment."""
+NAMED, MOVED = "crush --data-dir", "crush --cwd"
+"""Stand for these arguments among the variables of an environment."""
 
 MAX_PROJECTS = 1000
 MAX_LEVELS = 64  # of directories between the top of a checkout and a launch directory
@@ -67,11 +67,12 @@ class Found(msgspec.Struct, frozen=True, kw_only=True):
 
 def stores(environment: Environment, glance: Glance) -> tuple[Store, ...]:
     """A store for each folder in which some known directory keeps its sessions."""
-    found = [look_up(place, environment, glance) for place in environment.places]
-    if environment.variables.get(NAMED) and not environment.places:
-        found.append(_orphan(environment.variables[NAMED], glance))
-    for place, folder in _listed(environment, glance):
-        found.append(_whose(place, folder, glance))
+    moved = environment.variables.get(MOVED)
+    places = [moved] if moved and environment.places else environment.places
+    found = [look_up(place, environment, glance) for place in places]
+    if not environment.is_child:
+        for place, folder in _listed(environment, glance):
+            found.append(_whose(place, folder, glance))
     whole: dict[bytes, bytes] = {}
     shared: dict[bytes, dict[bytes, None]] = {}
     for one in found:
@@ -128,13 +129,6 @@ def _whose(place: bytes, folder: bytes, glance: Glance) -> Found:
     if real.rpartition(b"/")[2] == b".crush" and _is_below(real, project):
         project = real.rpartition(b"/")[0] or b"/"
     return Found(folder=real, project=project, is_shared=not _is_below(real, project))
-
-
-def _orphan(folder: bytes, glance: Glance) -> Found:
-    """A data folder of which only the name is known: its checkout's, or the directory's that it lies in."""
-    real = glance.real(folder)
-    above = real.rpartition(b"/")[0] or b"/"
-    return Found(folder=real, project=glance.checkout(above) or above, is_shared=False)
 
 
 def _is_outside(folder: bytes, project: bytes, glance: Glance) -> bool:

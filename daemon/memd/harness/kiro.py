@@ -18,6 +18,7 @@ from typing import Any
 
 import msgspec
 
+from memd.harness.kiro_launch import LAUNCH
 from memd.harness.kiro_records import V2, V3, begin, parse
 from memd.harness.model import Adapter, Environment, Session, Store
 from memd.harness.records import FAULTS, clip, whole_halves
@@ -124,4 +125,5 @@ ADAPTER = Adapter(
     begin=begin,
     beside=beside,
     parse=parse,
+    launch=LAUNCH,
 )

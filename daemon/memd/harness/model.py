@@ -162,12 +162,14 @@ class Environment(msgspec.Struct, frozen=True, kw_only=True):
 
     config_homes  Claude Code's logins
     places        directories in which somebody started a harness, for those that keep a store in each
+    is_child      of one launch: only what a child that is started in `places` will look into
     """
 
     home: bytes
     variables: Mapping[str, bytes] = {}
     config_homes: Sequence[bytes] = ()
     places: Sequence[bytes] = ()
+    is_child: bool = False
 
 
 class Store(msgspec.Struct, frozen=True, kw_only=True):

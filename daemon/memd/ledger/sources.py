@@ -62,6 +62,21 @@ def stores(
     return list(found.values())
 
 
+def of(adapter: Adapter, environment: Environment) -> tuple[Store, ...]:
+    """The stores of one adapter for an environment, as its adapter names them."""
+    return (*adapter.stores(environment), *_scattered(adapter, environment, Disk()))
+
+
+def ground(adapter: Adapter, environment: Environment, cwd: bytes) -> bytes:
+    """The directory whose sessions a child that is started in `cwd` goes on in.
+
+    That is `cwd` itself, but for a harness whose sessions lie in one place for a whole checkout.
+    """
+    found = _scattered(adapter, environment, Disk())
+    whose = next((store.cwd or (store.shared or (b"",))[0] for store in found), b"")
+    return whose or cwd
+
+
 def _scattered(adapter: Adapter, environment: Environment, glance: Glance) -> tuple[Store, ...]:
     return () if adapter.scattered is None else adapter.scattered(environment, glance)
 
