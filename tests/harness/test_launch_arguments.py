@@ -1,6 +1,6 @@
 """Reading arguments as programs do: options, their values, words, the `--`, and a place for ours.
 
-Conformance 8 (order and separator), 13, 17, 52.
+Conformance of adapters 13, 17, 52.
 """
 
 from __future__ import annotations
