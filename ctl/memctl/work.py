@@ -12,7 +12,7 @@ from memd import protocol
 from memd import protocol_work as asked
 from memd.errors import UsageError
 
-VARIABLES = ("HOME", "XDG_CONFIG_HOME", "MEMD_IGNORE_MARKER", "CLAUDE_CONFIG_DIR")
+VARIABLES = ("HOME", "XDG_CONFIG_HOME", "MEMD_IGNORE_MARKER")
 
 
 class Asking(TypedDict):
@@ -38,11 +38,14 @@ def asking(options: argparse.Namespace | None = None) -> Asking:
     except OSError:
         raise UsageError("this directory is gone", remedy="Change to one that exists.") from None
     environment = os.environb
+    variables = {name: environment[name.encode()] for name in VARIABLES if environment.get(name.encode())}
+    if config_dir := client.client_config_dir():
+        variables["CLAUDE_CONFIG_DIR"] = config_dir
     return Asking(
         cwd=cwd,
         workspace=text(getattr(options, "workspace", "")),
         project=text(getattr(options, "project", "")),
-        variables={name: environment[name.encode()] for name in VARIABLES if environment.get(name.encode())},
+        variables=variables,
         path=environment.get(b"PATH", b""),
         run=text(os.environ.get("MEMD_RUN_ID", "")),
     )

@@ -62,7 +62,7 @@ def documents() -> dict[str, list[dict[str, object]]]:
         taken_session="s2",
     )
     return {
-        "workstreams": json.loads(view.workstreams([listed], "default/app", "", SHEET)),
+        "workstreams": json.loads(view.workstreams([listed], 0, "default/app", "", SHEET)),
         "workstream-search": json.loads(view.events([found], "", SHEET)),
         "handoff list": json.loads(view.handoffs([note], "default/app", {}, SHEET)),
     }

@@ -140,7 +140,9 @@ def test_a_session_whose_checkout_was_renamed_is_found_and_bound_to_the_new_one(
     shutil.move(app, renamed)
     [row] = home.json("sessions", "--orphaned", "--harness", "claude")
     assert (row["id"], row["cwd"]) == (SESSION, str(app))
-    assert SESSION in home.memctl("sessions", "--orphaned").stdout
+    listed = home.memctl("sessions", "--orphaned")
+    assert SESSION in listed.stdout
+    assert "memctl adopt" in listed.stderr
     assert home.json("sessions", "--orphaned", "--harness", "codex") == []
     done = home.memctl("adopt", "--session", SESSION, cwd=renamed)
     assert done.returncode == 0, done.stderr

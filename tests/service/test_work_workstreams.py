@@ -72,6 +72,12 @@ async def test_the_document_has_exactly_these_fields(three: Desk) -> None:
     assert S1[:30] not in text
 
 
+async def test_a_list_that_was_cut_says_how_many_are_left(three: Desk) -> None:
+    assert "and 2 more" in (await three.say(Workstreams, limit=1)).splitlines()[-1]
+    assert "more" not in await three.say(Workstreams, limit=2, offset=1)
+    assert "none yet" not in await three.say(Workstreams, offset=7)
+
+
 async def test_a_checkout_without_workstreams_says_so(desk: Desk) -> None:
     assert "none yet" in await desk.say(Workstreams)
     assert await desk.json(Workstreams) == []

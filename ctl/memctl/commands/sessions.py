@@ -64,7 +64,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 def run(options: argparse.Namespace) -> int:
     match options.command:
         case "sessions":
-            return _print(
+            code = _print(
                 protocol.Sessions(
                     form="json" if options.json else "text",
                     color=quick.wants_color(),
@@ -75,6 +75,10 @@ def run(options: argparse.Namespace) -> int:
                     orphaned=options.orphaned,
                 )
             )
+            if options.orphaned and not options.json:
+                hint = "`memctl adopt --session ID` binds one to the checkout that it shall go on in"
+                print(hint, file=sys.stderr)
+            return code
         case "search":
             return _print(
                 protocol.Search(

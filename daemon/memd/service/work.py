@@ -25,6 +25,7 @@ from memd.service.work_sessions import Carrying, SessionAnswers
 from memd.service.work_view import Found, Sheet
 from memd.workstream import handoff, naming, packet, scope
 from memd.workstream.handoff import Note, Receiver
+from memd.workstream.naming import Listed
 
 MAX_FOUND = 100
 REACH = 64  # events after a tool call among which its result is looked for
@@ -124,10 +125,14 @@ class WorkAnswers:
 
     async def _workstreams(self, action: asked.Workstreams, sheet: Sheet) -> str:
         stand = await self._stand(action)
-        rows = await self._records.ask(
-            lambda reader: naming.listing(reader.workstreams, stand.place, action.limit, action.offset)
-        )
-        return view.workstreams(rows, stand.scope, stand.notice, sheet)
+
+        def look(reader: SqliteReader) -> tuple[list[Listed], int]:
+            looking = reader.workstreams
+            rows = naming.listing(looking, stand.place, action.limit, action.offset)
+            return rows, len(looking.workstreams(stand.place)) - max(action.offset, 0) - len(rows)
+
+        rows, left = await self._records.ask(look)
+        return view.workstreams(rows, left, stand.scope, stand.notice, sheet)
 
     async def _rename(self, action: asked.RenameWorkstream, sheet: Sheet) -> str:
         stand = await self._stand(action)

@@ -58,7 +58,8 @@ def document(value: object) -> str:
 # ------------------------------------------------------------------------------- workstreams
 
 
-def workstreams(rows: Sequence[Listed], scope: str, notice: str, sheet: Sheet) -> str:
+def workstreams(rows: Sequence[Listed], left: int, scope: str, notice: str, sheet: Sheet) -> str:
+    """left: how many come after these."""
     if sheet.is_json:
         return document(
             [
@@ -76,7 +77,7 @@ def workstreams(rows: Sequence[Listed], scope: str, notice: str, sheet: Sheet) -
     out = [sheet.ink.bold(f"workstreams of {scope} in this checkout")]
     if notice:
         out += page.wrapped(notice, sheet.width, "  ", sheet.ink.dim)
-    if not rows:
+    if not rows and left >= 0:
         out.append("  none yet; `memctl run` makes the first one")
     widest = min(max((len(row.name) for row in rows), default=0), MAX_NAME)
     for row in rows:
@@ -85,6 +86,8 @@ def workstreams(rows: Sequence[Listed], scope: str, notice: str, sheet: Sheet) -
         name = page.padded(row.name, widest)
         out.append(f"{'*' if row.current else ' '} {sheet.ink.bold(name)}  {when:<13}  {who}".rstrip())
         out.append(f"    {row.workstream_id}")
+    if left > 0:
+        out.append(f"  and {left} more; --limit and --offset show them")
     return "\n".join(out) + "\n"
 
 
