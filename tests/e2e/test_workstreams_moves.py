@@ -90,6 +90,15 @@ def test_a_session_is_carried_imported_once_and_grows_in_its_new_login(home: Hom
     assert original.read_bytes() == copy.read_bytes()
 
 
+def test_a_relative_login_is_taken_from_where_the_command_is_typed(home: Home) -> None:
+    app = checkout(home.path / "app")
+    original = speak(home.path / ".claude", app, "one")
+    (app / "login").mkdir()
+    done = home.json("session", "carry", "--session", SESSION, cwd=app, CLAUDE_CONFIG_DIR="login")
+    assert done["to"] == str(app / "login")
+    assert (app / "login" / original.relative_to(home.path / ".claude")).is_file()
+
+
 def test_two_that_went_on_separately_are_refused_with_a_remedy(home: Home) -> None:
     app = checkout(home.path / "app")
     old, new = home.path / ".claude", home.path / ".claude-work"
