@@ -283,13 +283,18 @@ class Diagnosis(Reply, frozen=True, kw_only=True, tag="diagnosis"):
 
 
 class Forgotten(Reply, frozen=True, kw_only=True, tag="forgotten"):
-    """What was (or would be) forgotten. `elsewhere`: events of it that other sessions shared."""
+    """What was (or would be) forgotten.
+
+    elsewhere  events of it that other sessions shared
+    handoffs   notes from one session to the next that go with it
+    """
 
     events: int
     session_count: int
     segments: int
     elsewhere: int
     sessions: tuple[tuple[str, str], ...] = ()  # (harness, session), at most 1,000
+    handoffs: int = 0
 
 
 class LedgerReport(Reply, frozen=True, kw_only=True, tag="ledger-report"):

@@ -66,6 +66,7 @@ def _forget(options: argparse.Namespace) -> int:
                 "session_count": done.session_count,
                 "segments": done.segments,
                 "elsewhere": done.elsewhere,
+                "handoffs": done.handoffs,
                 "dry_run": options.dry_run,
             }
         )
@@ -74,6 +75,8 @@ def _forget(options: argparse.Namespace) -> int:
     print(f"{done.events} events of {done.session_count} sessions {word}")
     if done.elsewhere:
         print(f"{done.elsewhere} of them also stood in copies of these sessions")
+    if done.handoffs:
+        print(f"{done.handoffs} handoff{'' if done.handoffs == 1 else 's'} {word} with them")
     return 0
 
 

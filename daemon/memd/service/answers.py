@@ -100,6 +100,7 @@ async def forget(ledger: Ledger, request: protocol.Forget) -> protocol.Forgotten
         segments=gone.segments,
         elsewhere=gone.elsewhere,
         sessions=tuple(gone.sessions),
+        handoffs=gone.handoffs,
     )
 
 

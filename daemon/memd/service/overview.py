@@ -10,6 +10,8 @@ import msgspec
 import memd
 from memctl.paths import shown
 from memd import protocol
+from memd.ledger.store.sqlite import SqliteReader
+from memd.ledger.store.workstreams import Workstream
 from memd.service import diagnosis, status
 from memd.service.configuration import Configuration
 from memd.service.healer import Healer
@@ -82,12 +84,25 @@ class Overview(msgspec.Struct, frozen=True, kw_only=True):
             memory_trouble=self.healer.trouble,
             errors=tuple(self.recent.rows),
             agents=status.agent_rows(agents, entries),
+            runs=await self._runs(),
             ledger=await self.ledger.state(),
             topics=topics,
         )
         if request.form == "json":
             return status.to_json(report)
         return status.to_text(report, color=request.color, width=max(40, min(request.width, 400)))
+
+    async def _runs(self) -> tuple[status.RunRow, ...]:
+        active = self.runs.active()
+        if not active:
+            return ()
+        ids = {run.workstream for run in active}
+
+        def named(reader: SqliteReader) -> dict[str, Workstream]:
+            found = {id: reader.workstreams.workstream(id) for id in ids}
+            return {id: workstream for id, workstream in found.items() if workstream is not None}
+
+        return status.run_rows(active, await self.ledger.ask(named))
 
     async def findings(self) -> tuple[protocol.Finding, ...]:
         """What `memctl doctor` cannot see from outside."""

@@ -6,11 +6,12 @@ The daemon renders, so that the command needs nothing but a socket. Both forms c
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import msgspec
 
 from memctl.paths import shown
+from memd.ledger.store.workstreams import Run, Workstream
 from memd.protocol import Agent, Entry
 from memd.service.ledger import LedgerState
 from memd.service.page import Ink, count, wrapped
@@ -21,6 +22,21 @@ class WatchState(msgspec.Struct, frozen=True, kw_only=True):
     state: str  # watching, polling, limited, starting
     folders: int
     trouble: str = ""
+
+
+class RunRow(msgspec.Struct, frozen=True, kw_only=True):
+    """A run that goes on now. agent_pid: 0 while its program is not there, or not any more"""
+
+    run_id: str
+    harness: str
+    workspace: str
+    project: str
+    workstream: str
+    workstream_id: str
+    launcher_pid: int
+    agent_pid: int
+    since: str
+    phase: str  # prepared, planned, running, exited
 
 
 class Report(msgspec.Struct, frozen=True, kw_only=True):
@@ -43,8 +59,29 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     memory_trouble: str
     errors: tuple[tuple[str, str], ...]
     agents: tuple[dict[str, object], ...]
+    runs: tuple[RunRow, ...]
     ledger: LedgerState
     topics: TopicsState
+
+
+def run_rows(runs: Sequence[Run], workstreams: Mapping[str, Workstream]) -> tuple[RunRow, ...]:
+    """workstreams: those of the runs, by id; a run whose workstream is gone is left out"""
+    return tuple(
+        RunRow(
+            run_id=run.id,
+            harness=run.harness,
+            workspace=workstream.place.workspace,
+            project=workstream.place.project,
+            workstream=workstream.name,
+            workstream_id=workstream.id,
+            launcher_pid=run.launcher.pid,
+            agent_pid=run.agent.pid if run.agent is not None and run.phase == "running" else 0,
+            since=_utc(run.began_ms),
+            phase=run.phase,
+        )
+        for run in runs
+        if (workstream := workstreams.get(run.workstream)) is not None
+    )
 
 
 def agent_rows(agents: Sequence[Agent], entries: Sequence[Entry]) -> tuple[dict[str, object], ...]:
@@ -155,6 +192,7 @@ def to_text(report: Report, *, color: bool, width: int) -> str:
     out.append(f"  watching   {count(report.watch.folders, 'folder')}{of} ({report.watch.state})")
     out += _ledger_lines(report.ledger, width, ink)
     out += _topics_lines(report.topics, width, ink)
+    out += _run_lines(report.runs, width)
     for stamp, words in report.errors:
         out += wrapped(f"{stamp[:19]}  {words}", width, "  error      ", ink.red)
     for agent in report.agents:
@@ -182,6 +220,16 @@ def _ledger_lines(ledger: LedgerState, width: int, ink: Ink) -> list[str]:
         out += wrapped(ledger.trouble, width, "             ", ink.red)
     for path, reason in ledger.unreadable:
         out += wrapped(f"cannot read {path}: {reason}", width, "             ", ink.yellow)
+    return out
+
+
+def _run_lines(runs: Sequence[RunRow], width: int) -> list[str]:
+    out: list[str] = []
+    for run in runs:
+        who = f"pid {run.agent_pid}" if run.agent_pid else f"launcher pid {run.launcher_pid}, {run.phase}"
+        where = f"{run.workspace}/{run.project}"
+        line = f"{run.harness} in workstream {run.workstream!r} of {where}, {who}, since {run.since}"
+        out += wrapped(line, width, "             " if out else "  running    ")
     return out
 
 
