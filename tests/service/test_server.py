@@ -12,10 +12,11 @@ from memctl import hook
 from memd import protocol
 from memd.errors import BadRequest, Refused
 from memd.service import server as server_module
+from memd.service.peer import Peer
 from memd.service.server import Answered, Server
 
 
-async def echo(kind: bytes, body: bytes, peer: int) -> Answered:
+async def echo(kind: bytes, body: bytes, peer: Peer) -> Answered:
     return Answered(kind, body)
 
 
@@ -104,7 +105,7 @@ def test_json_however_broken_is_a_bad_request(body: bytes) -> None:
 async def test_a_bug_is_answered_internal_and_the_next_client_is_served() -> None:
     calls = 0
 
-    async def answer(kind: bytes, body: bytes, peer: int) -> Answered:
+    async def answer(kind: bytes, body: bytes, peer: Peer) -> Answered:
         nonlocal calls
         calls += 1
         if calls == 1:
@@ -124,7 +125,7 @@ async def test_a_bug_is_answered_internal_and_the_next_client_is_served() -> Non
 
 
 async def test_a_refusal_keeps_its_code_words_and_remedy() -> None:
-    async def answer(kind: bytes, body: bytes, peer: int) -> Answered:
+    async def answer(kind: bytes, body: bytes, peer: Peer) -> Answered:
         raise Refused("the thing is odd", remedy="Straighten it.")
 
     client, end = memory_stream_pair()
@@ -172,7 +173,7 @@ async def test_nobody_waits_behind_idle_peers(autojump_clock: MockClock) -> None
 
 
 async def test_a_conversation_goes_on_as_long_as_the_answers_say_so(autojump_clock: MockClock) -> None:
-    async def count(kind: bytes, body: bytes, peer: int) -> Answered:
+    async def count(kind: bytes, body: bytes, peer: Peer) -> Answered:
         return Answered(kind, body, goes_on=body != b"last")
 
     client, end = memory_stream_pair()
@@ -186,7 +187,7 @@ async def test_a_conversation_goes_on_as_long_as_the_answers_say_so(autojump_clo
 
 
 async def test_an_open_conversation_does_not_hold_up_the_end(autojump_clock: MockClock) -> None:
-    async def on(kind: bytes, body: bytes, peer: int) -> Answered:
+    async def on(kind: bytes, body: bytes, peer: Peer) -> Answered:
         return Answered(kind, body, goes_on=True)
 
     server = Server(on)
@@ -198,3 +199,18 @@ async def test_an_open_conversation_does_not_hold_up_the_end(autojump_clock: Moc
         await wait_all_tasks_blocked()
         server.release()
         assert await _reply(client) == b""
+
+
+async def test_a_peer_is_known_to_be_there_until_it_closes() -> None:
+    ours, theirs = trio.socket.socketpair()
+    stream = trio.SocketStream(ours)
+    peer = Peer(stream)
+    assert peer.is_there()
+    await theirs.send(b"unread")
+    assert peer.is_there()
+    theirs.shutdown(trio.socket.SHUT_WR)  # it has said all and waits
+    assert peer.is_there()
+    theirs.close()
+    assert not peer.is_there()
+    await stream.aclose()
+    assert not peer.is_there()

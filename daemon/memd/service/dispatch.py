@@ -19,6 +19,7 @@ from memd.service.hooks import HookService
 from memd.service.launches import Launches
 from memd.service.ledger import Ledger
 from memd.service.overview import Overview
+from memd.service.peer import Peer
 from memd.service.server import Answered, Server, failure
 from memd.service.topics import MemoryTopics
 from memd.service.work import WorkAnswers
@@ -87,15 +88,14 @@ class Dispatch:
         self._reload = reload
         self.server = Server(self.answer, overview.traffic)
 
-    async def answer(self, kind: bytes, body: bytes, peer: int) -> Answered:
-        """peer: the pid at the other end"""
+    async def answer(self, kind: bytes, body: bytes, peer: Peer) -> Answered:
         if kind == b"h":
-            return Answered(b"t", wire.rendered(await self._hooks.answer(body)))
+            return Answered(b"t", wire.rendered(await self._hooks.answer(body, peer.is_there)))
         request = protocol.decode_request(body)
         self._healer.see(request.config_dir)
         match request:
             case protocol.Run(step=step):
-                return Answered(b"j", protocol.encode(await self._step(step, peer)), goes_on=True)
+                return Answered(b"j", protocol.encode(await self._step(step, peer.pid)), goes_on=True)
             case protocol.Status():
                 text = await self._overview.status(request)
             case protocol.Sessions():

@@ -63,7 +63,7 @@ class Ledger:
     def __init__(self, root: bytes, watcher: Watcher) -> None:
         self._root = root
         self._watcher = watcher
-        self._interest = Interest(self._notice, self._look_at)
+        self._interest = Interest(self._notice, self.look)
         watcher.add(self._interest)
         self._lane = Lane()
         self._asking = trio.CapacityLimiter(READERS)
@@ -147,9 +147,10 @@ class Ledger:
         if self.importer is not None:
             self.importer.look(path for _, path in changes)
 
-    def _look_at(self, folders: list[bytes]) -> None:
+    def look(self, paths: Iterable[bytes]) -> None:
+        """A hint that something was written there; before the ledger is open everything is going to be."""
         if self.importer is not None:
-            self.importer.look(folders)
+            self.importer.look(paths)
 
     def _cursors(self, after: bytes, limit: int) -> Mapping[bytes, bytes]:
         reader = SqliteReader(self._root)

@@ -4,11 +4,31 @@ from __future__ import annotations
 
 import ctypes
 import os
+import select
 import socket
 import struct
 import sys
 
 import trio
+
+
+class Peer:
+    """The other end of one connection. pid: of the process that connected; 0: not known"""
+
+    def __init__(self, stream: trio.abc.Stream) -> None:
+        self._socket = stream.socket if isinstance(stream, trio.SocketStream) else None
+        self.pid = peer_pid(self._socket) if self._socket is not None else 0
+
+    def is_there(self) -> bool:
+        """Whether it still holds its end open, as far as the system says now."""
+        if self._socket is None:
+            return True
+        fd = self._socket.fileno()
+        if fd < 0:
+            return False
+        watch = select.poll()
+        watch.register(fd, 0)
+        return not watch.poll(0)
 
 
 def peer_uid(sock: socket.socket | trio.socket.SocketType) -> int:

@@ -18,7 +18,7 @@ import trio
 from memd import wire
 from memd.errors import BadRequest, MemdError, TryAgain
 from memd.protocol import Failure, encode
-from memd.service.peer import is_same_user, peer_pid
+from memd.service.peer import Peer, is_same_user
 
 
 class Traffic(msgspec.Struct):
@@ -38,8 +38,8 @@ class Answered(NamedTuple):
 
 
 Message = tuple[bytes, bytes] | BadRequest
-Answer = Callable[[bytes, bytes, int], Awaitable[Answered]]
-"""From kind, body and the peer's pid to the reply."""
+Answer = Callable[[bytes, bytes, Peer], Awaitable[Answered]]
+"""From kind, body and peer to the reply."""
 
 REQUEST_S = 2.0  # from accept to the last byte of the request
 REPLY_S = 10.0  # for a peer to take its answer
@@ -91,7 +91,7 @@ class Server:
         return self.traffic.clients <= MAX_CLIENTS
 
     async def _conversation(self, stream: trio.abc.Stream) -> None:
-        peer = peer_pid(stream.socket) if isinstance(stream, trio.SocketStream) else 0
+        peer = Peer(stream)
         message = await self._first(stream)
         while message is not None:
             answered = await self._answered(message, peer)
@@ -102,7 +102,7 @@ class Server:
                 return
             message = await self._next_one(stream)
 
-    async def _answered(self, message: Message, peer: int) -> Answered:
+    async def _answered(self, message: Message, peer: Peer) -> Answered:
         if isinstance(message, BadRequest):
             self.traffic.refused += 1
             return Answered(b"j", encode(failure(message)))

@@ -1,0 +1,138 @@
+"""What a session is told by a hook: a handoff, the packet and the memory block, in this order.
+
+`render` consumes nothing and takes all the time; `claim` consumes at once what was rendered, and only what it
+gives may be shown.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Protocol, TypeVar
+
+import msgspec
+import structlog
+import trio
+from msgspec.structs import replace
+
+from memd import protocol_memory
+from memd.errors import MemdError, UsageError
+from memd.ledger.store.sqlite import SqliteReader
+from memd.ledger.store.workstreams import Run
+from memd.protocol_memory import AnyAction, AnyResult
+from memd.service.hook_calls import Session
+from memd.service.runs import Runs
+from memd.workstream import scope
+from memd.workstream.delivery import Offer, Start, may_have_packet
+from memd.workstream.room import Room, room_of
+
+T = TypeVar("T")
+
+BLOCK_TRIES = 5  # to find the length in bytes that fills the room in the harness's measure
+LEAST_BLOCK = 300
+
+log = structlog.get_logger()
+
+
+class Asking(Protocol):
+    """The ledger as far as it is asked here."""
+
+    async def ask(self, question: Callable[[SqliteReader], T]) -> T: ...
+
+
+class Topics(Protocol):
+    """The memory folder as far as it is asked here. `memd.service.topics.MemoryTopics` is one."""
+
+    async def answer(self, action: AnyAction) -> AnyResult: ...
+
+
+class Rendered(msgspec.Struct, frozen=True, kw_only=True):
+    """offer: what is to be claimed; None: nothing"""
+
+    harness: str
+    offer: Offer | None
+    block: str
+
+
+class Telling:
+    """home: the person's"""
+
+    def __init__(self, *, runs: Runs, records: Asking, topics: Topics, home: bytes) -> None:
+        self._runs = runs
+        self._records = records
+        self._topics = topics
+        self._home = home
+
+    async def render(self, session: Session, run: Run | None, *, has_block: bool) -> Rendered:
+        """run: what the session was linked to; None: it is told handoffs, and no packet"""
+        adapter, hooks = session.adapter, session.hooks
+        room = room_of(adapter.start_output_limit, hooks.wrapper, is_escaped=hooks.is_escaped)
+        offer = await self._offer(session, run, room)
+        block = ""
+        if has_block:
+            block = await self._block(adapter.name, offer.left if offer is not None else room)
+        return Rendered(harness=adapter.name, offer=offer, block=block)
+
+    async def claim(self, rendered: Rendered, is_there: Callable[[], bool]) -> str:
+        """What is told. Not cancelled between the claim and its return."""
+        offer, told = rendered.offer, ""
+        if offer is not None and (offer.handoff is not None or offer.wants_packet):
+            if not is_there():
+                log.info("hook.left", harness=rendered.harness)
+                return ""
+            told = (await self._runs.claim(offer)).text()
+        return "\n".join(part for part in (told, rendered.block) if part)
+
+    async def scope(self, session: Session, run: Run | None) -> tuple[str, str]:
+        """Workspace and project; raises ConfigError for a marker that cannot be read, UsageError."""
+        if run is not None:
+            found = await self._records.ask(lambda reader: reader.workstreams.workstream(run.workstream))
+            if found is not None:
+                return found.place.workspace, found.place.project
+        if not session.cwd:
+            raise UsageError("a hook does not say where it runs")
+        resolve = partial(scope.resolve, session.cwd, self._home)
+        where = await trio.to_thread.run_sync(resolve, abandon_on_cancel=True)
+        return where.workspace, where.project
+
+    async def _offer(self, session: Session, run: Run | None, room: Room) -> Offer | None:
+        """The handoff and the packet. None: what goes on in the same conversation has had them."""
+        start = start_of(session, run)
+        if session.heard.is_again and not may_have_packet(start):
+            return None
+        try:
+            workspace, project = await self.scope(session, run)
+            return await self._runs.offer(replace(start, workspace=workspace, project=project), room)
+        except (MemdError, OSError) as reason:
+            log.warning("hook.untold", harness=session.adapter.name, reason=str(reason))
+            return None
+
+    async def _block(self, harness: str, room: Room) -> str:
+        """The block of the memory folder within the room; empty when it is not wanted or has none."""
+        limit = room.left if room.unit == "bytes" else room.left * 3
+        for _ in range(BLOCK_TRIES):
+            if limit < LEAST_BLOCK:
+                break
+            try:
+                result = await self._topics.answer(protocol_memory.Context(limit=limit, harness=harness))
+            except (MemdError, OSError) as reason:
+                log.warning("hook.no_block", harness=harness, reason=str(reason))
+                break
+            text = result.text if isinstance(result, protocol_memory.Block) else ""
+            size = room.size(text)
+            if size <= room.left:
+                return text
+            limit = min(limit, len(text.encode("utf-8", "replace"))) * room.left // size - 1
+        return ""
+
+
+def start_of(session: Session, run: Run | None) -> Start:
+    """The start without its scope, which takes a look at the disk."""
+    return Start(
+        harness=session.adapter.name,
+        cwd=session.cwd,
+        workspace="",
+        project="",
+        session=session.heard.session,
+        run=run,
+    )
