@@ -18,6 +18,8 @@ from memctl import paths
 from memd import heap
 from memd.errors import MemdError
 from memd.git import Git
+from memd.harness.registry import adapters
+from memd.ledger import sources
 from memd.ledger.messages import Rules
 from memd.ledger.store.workstreams import Run
 from memd.memory.ownership import Ownership
@@ -144,7 +146,7 @@ class Daemon:
         self._topics = self._memory_topics()
         self._healer.on_config_homes = self._environments.set_config_homes
         self._follow_stores()
-        self._runs = Runs(self._ledger, checkpoint=_checkpoint, wall_ms=now_ms)
+        self._runs = Runs(self._ledger, checkpoint=_checkpoint, wall_ms=now_ms, ground=self._ground)
         self._handoffs = Handoffs(self._ledger, wall_ms=now_ms)
         self._hooks = HookService(
             runs=self._runs,
@@ -251,6 +253,13 @@ class Daemon:
             allowlist=current.redaction.allowlist,
         )
         self._ledger.configure(self._environments.all(), rules)
+
+    def _ground(self, run: Run) -> bytes:
+        """Where the sessions that a run goes on in were begun."""
+        adapter = adapters().get(run.harness)
+        if adapter is None or adapter.scattered is None:
+            return run.cwd
+        return sources.ground(adapter, self._environments.at(run.cwd), run.cwd)
 
     async def run(self) -> None:
         """Serve until told to stop; then stop accepting, let answers finish, stop the rest, in this order."""

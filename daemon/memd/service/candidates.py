@@ -5,7 +5,9 @@ What the ledger knows is looked up in the harness's store before it is offered: 
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable
+from functools import partial
 
 import trio
 from msgspec.structs import replace
@@ -13,7 +15,8 @@ from msgspec.structs import replace
 from memd.errors import TryAgain
 from memd.harness.model import Adapter, Environment
 from memd.harness.registry import adapters
-from memd.ledger.search import instant
+from memd.ledger import sources
+from memd.ledger.search import clean, instant
 from memd.ledger.store.interface import Filter, SessionRow
 from memd.ledger.store.sqlite import SqliteReader
 from memd.service import orders
@@ -83,7 +86,14 @@ class Candidates:
         found: list[Found] = []
         troubles: dict[str, str] = {}
         for adapter in pool:
-            own = [row for row in rows if row.harness == adapter.name and _is_offered(row, cwd)]
+            ground = await _ground(adapter, mine, cwd)
+            if ground != cwd:
+                here = await self._records.ask(partial(_sessions, Filter(harness=adapter.name, cwd=ground)))
+            own = [
+                row
+                for row in (rows if ground == cwd else here)
+                if row.harness == adapter.name and _is_offered(row, ground)
+            ]
             for row in own[:MAX_GONE]:
                 look = await self._preflight.look(adapter, mine, row.id)
                 if look.outcome == "absent":
@@ -101,6 +111,8 @@ class Candidates:
     async def to_adopt(self, adapter: Adapter, mine: Environment, cwd: str) -> list[Candidate]:
         """The sessions of one harness that a first launch may take over, newest first."""
 
+        cwd = await _ground(adapter, mine, cwd)
+
         def free(reader: SqliteReader) -> list[SessionRow]:
             rows = [row for row in reader.sessions(Filter(harness=adapter.name, cwd=cwd)) if row.cwd == cwd]
             return [row for row in rows if not reader.workstreams.workstreams_of(adapter.name, row.id)]
@@ -117,6 +129,18 @@ class Candidates:
             else:
                 offered.append(row)
         return adoption.candidates(offered, cwd, ())
+
+
+async def _ground(adapter: Adapter, mine: Environment, cwd: str) -> str:
+    """Where the sessions that a child goes on in were begun: `cwd`, but for a store of a whole checkout."""
+    if adapter.scattered is None:
+        return cwd
+    found = await trio.to_thread.run_sync(sources.ground, adapter, mine, os.fsencode(cwd))
+    return clean(os.fsdecode(found)) if found != os.fsencode(cwd) else cwd
+
+
+def _sessions(where: Filter, reader: SqliteReader) -> list[SessionRow]:
+    return reader.sessions(where)
 
 
 def _free(reader: SqliteReader, found: Iterable[Found]) -> dict[str, str]:

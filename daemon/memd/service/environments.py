@@ -10,12 +10,14 @@ import os
 from collections.abc import Callable, Iterable, Mapping
 
 import msgspec
+from msgspec.structs import replace
 
 from memd import disk
 from memd.errors import DiskError
 from memd.harness.model import Environment
 
-MAX_SEEN = 64
+MAX_SEEN = 64  # of each kind: those with a place, and those without one
+PLACE = "PWD"  # the place of an entry, among its variables
 MAX_FILE_BYTES = 1 << 20
 
 
@@ -29,14 +31,21 @@ class Environments:
         self._config_homes: tuple[bytes, ...] = ()
         self._seen: list[dict[str, bytes]] = _load(path)
 
-    def see(self, variables: Mapping[str, bytes]) -> None:
-        """A client's store variables; relative values mean nothing and are left out. `HOME`: its home."""
+    def see(self, variables: Mapping[str, bytes], place: bytes = b"") -> None:
+        """A client's store variables; relative values mean nothing and are left out. `HOME`: its home.
+
+        place  where it starts a harness that keeps a store in each place
+        """
         chosen = {name: value for name, value in sorted(variables.items()) if value.startswith(b"/")}
         if chosen.get("HOME") == self._home:
             del chosen["HOME"]
-        if not chosen or chosen in self._seen:
+        if place:
+            chosen[PLACE] = place
+        if not chosen or chosen == (self._seen or [{}])[-1] or (chosen in self._seen and not place):
             return
-        self._seen = [*self._seen[1 - MAX_SEEN :], chosen]
+        same = [seen for seen in self._seen if (PLACE in seen) == bool(place) and seen != chosen]
+        dropped = same[: len(same) + 1 - MAX_SEEN] if len(same) >= MAX_SEEN else []
+        self._seen = [*(seen for seen in self._seen if seen != chosen and seen not in dropped), chosen]
         try:
             disk.replace_file(self._path, msgspec.json.encode(self._seen))
         except DiskError:
@@ -54,9 +63,15 @@ class Environments:
         usual = Environment(home=self._home, config_homes=self._config_homes)
         return (usual, *(self._of(seen) for seen in self._seen))
 
+    def at(self, place: bytes) -> Environment:
+        """Of the last client that started a harness in that place, for a child there."""
+        last = next((seen for seen in reversed(self._seen) if seen.get(PLACE) == place), {PLACE: place})
+        return replace(self._of(last), is_child=True)
+
     def _of(self, seen: dict[str, bytes]) -> Environment:
-        variables = {name: value for name, value in seen.items() if name != "HOME"}
-        return Environment(home=seen.get("HOME", self._home), variables=variables)
+        variables = {name: value for name, value in seen.items() if name not in ("HOME", PLACE)}
+        places = (seen[PLACE],) if PLACE in seen else ()
+        return Environment(home=seen.get("HOME", self._home), variables=variables, places=places)
 
 
 def _load(path: bytes) -> list[dict[str, bytes]]:

@@ -124,7 +124,8 @@ class Launches:
         newest: dict[str, str] = {}
         if step.word:
             order = await trio.to_thread.run_sync(orders.named, step, client)
-            self._environments.see({**order.environment().variables, "HOME": client.home})
+            place = b"" if order.adapter.scattered is None else cwd
+            self._environments.see({**order.environment().variables, "HOME": client.home}, place)
             made = await self._runs.prepare(replace(ask, harness=order.adapter.name, flavor=order.flavor))
         else:
             orders.check_unnamed(step)

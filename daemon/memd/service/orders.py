@@ -36,7 +36,8 @@ class Order(msgspec.Struct, frozen=True, kw_only=True):
 
 def environment(client: Client, said: Said | None = None) -> Environment:
     """Where a child of this client will look for its stores."""
-    return Environment(home=client.home, variables=launch.store_variables(said or Said(), client))
+    variables = launch.store_variables(said or Said(), client)
+    return Environment(home=client.home, variables=variables, places=(client.cwd,), is_child=True)
 
 
 def client_of(step: Prepare, home: bytes) -> Client:

@@ -21,6 +21,7 @@ import trio
 from memctl.paths import shown
 from memd.harness.launching import Intent
 from memd.harness.model import Adapter, Environment, Store
+from memd.ledger import sources
 from memd.ledger.lookup import Look, look_for
 from memd.workstream.adoption import shown_id
 
@@ -67,7 +68,9 @@ class Preflight:
     async def look(self, adapter: Adapter, mine: Environment, session: str) -> Look:
         """Whether the client's own stores have the session."""
         late = Look(outcome="unknown", reason=f"its store was not read within {LOOK_S:.0f} s")
-        return await self._run(lambda: look_for(adapter, adapter.stores(mine), session, self._scratch), late)
+        return await self._run(
+            lambda: look_for(adapter, sources.of(adapter, mine), session, self._scratch), late
+        )
 
     async def linked(
         self, adapter: Adapter, session: str, mine: Environment, others: Sequence[Environment], cwd: str
@@ -98,13 +101,15 @@ def _judge(
     cwd: str,
     scratch: bytes,
 ) -> Verdict:
-    stores = adapter.stores(mine)
+    stores = sources.of(adapter, mine)
     found = look_for(adapter, stores, session, scratch)
     if found.outcome == "unknown":
         return _doubtful(adapter, session, found.reason)
     if found.outcome == "present" and adapter.name != CARRIED:
         return _present(adapter, session, found, mine, cwd)
     known = _roots(stores)
+    if adapter.scattered is not None:
+        others = ()  # a store in every place there is: not one of them is for this child
     rest = [store for other in others for store in adapter.stores(other)]
     rest = [store for store in rest if os.path.realpath(store.root) not in known]
     there = look_for(adapter, rest, session, scratch)
@@ -140,7 +145,7 @@ def _present(adapter: Adapter, session: str, found: Look, mine: Environment, cwd
         )
     path = found.path if found.cwd and found.cwd != cwd else b""
     usual = _roots(adapter.stores(Environment(home=mine.home)))
-    own = _roots(adapter.stores(mine)) - usual
+    own = _roots(sources.of(adapter, mine)) - usual
     if not own or found.store.root in own:
         return Verdict(session=session, path=path)
     if not _can_be_led_home(adapter, session):

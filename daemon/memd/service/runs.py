@@ -78,6 +78,7 @@ class Runs:
     checkpoint  the state of a run's checkout
     wall_ms     the clock for people
     on_over     told of each run that is over, by its id
+    ground      where the sessions that a run goes on in were begun; None: where it was started
     """
 
     def __init__(
@@ -88,12 +89,14 @@ class Runs:
         wall_ms: Callable[[], int],
         see: Callable[[Process], Seen] = see,
         noise: Callable[[int], bytes] = os.urandom,
+        ground: Callable[[Run], bytes] | None = None,
     ) -> None:
         self._records = records
         self._checkpoint = checkpoint
         self._wall_ms = wall_ms
         self._see = see
         self._noise = noise
+        self._ground = ground
         self._active: dict[str, Run] = {}
         self._beaten: dict[str, float] = {}
         self._closing: dict[str, trio.Event] = {}
@@ -276,7 +279,10 @@ class Runs:
 
     async def _settle_session(self, run: Run) -> Run:
         """Set aside what belongs to another checkout; find what nobody named."""
-        cwd = clean(os.fsdecode(run.cwd))
+        ground = run.cwd
+        if self._ground is not None:
+            ground = await trio.to_thread.run_sync(self._ground, run)
+        cwd = clean(os.fsdecode(ground))
         if run.session:
             rows = await self._records.ask(lambda reader: reader.find(run.session, run.harness))
             is_sure = run.is_confirmed or run.session == run.expected
@@ -378,11 +384,17 @@ class Runs:
 def _discover(run: Run, cwd: str, reader: SqliteReader) -> str:
     """The session that the run was most likely on; none that another workstream has. Empty: not found."""
     rows = reader.sessions(Filter(harness=run.harness, cwd=cwd))
-    for session in report.discovered(rows, cwd, run.began_ms / 1000 - DISCOVERY_SLACK_S):
-        others = reader.workstreams.workstreams_of(run.harness, session)
-        if is_usable(session) and not any(other != run.workstream for other in others):
-            return session
-    return ""
+    since_s = run.began_ms / 1000 - DISCOVERY_SLACK_S
+    found = [
+        session
+        for session in report.discovered(rows, cwd, since_s)
+        if is_usable(session)
+        and not set(reader.workstreams.workstreams_of(run.harness, session)) - {run.workstream}
+    ]
+    adapter = adapters().get(run.harness)
+    if adapter is not None and adapter.hooks is None:  # nothing ever says which: only one will do
+        found = report.only(rows, found, since_s)
+    return next(iter(found), "")
 
 
 def _gather(start: Start, reader: SqliteReader) -> delivery.Material:

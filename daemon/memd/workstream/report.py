@@ -78,6 +78,14 @@ def discovered(rows: Sequence[SessionRow], cwd: str, since_s: float) -> list[str
     return [session for moment, session in sorted(found, reverse=True) if moment >= since_s]
 
 
+def only(rows: Sequence[SessionRow], found: Sequence[str], since_s: float) -> list[str]:
+    """The one of these sessions that was begun since then; of none the one that went on; of several none."""
+    began = {row.id for row in rows if (instant(row.started) or 0.0) >= since_s}
+    fresh = [session for session in found if session in began]
+    chosen = fresh or list(found)
+    return chosen if len(chosen) == 1 else []
+
+
 def instant_ms(moment: str) -> int:
     """Milliseconds since the epoch; 0: not known."""
     found = instant(moment)
