@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -125,7 +125,13 @@ class Desk:
         async with trio.open_nursery() as nursery:
             nursery.start_soon(self.hooks.keep)
             yield
-            await trio.testing.wait_all_tasks_blocked(0.01)
+            done = trio.Event()
+
+            async def last() -> None:
+                done.set()
+
+            self.hooks._do_later(last)
+            await done.wait()
             nursery.cancel_scope.cancel()
 
     async def launch(self, harness: str = "claude", session: str = "") -> Run:
@@ -177,6 +183,12 @@ class Desk:
         row = self.lines.reader.workstreams.run(run.id)
         assert row is not None
         return row
+
+
+async def until(is_so: Callable[[], bool]) -> None:
+    """Wait for what a thread does; time on a fake clock passes meanwhile."""
+    while not is_so():  # noqa: ASYNC110  nothing tells
+        await trio.sleep(0.01)
 
 
 def told(printed: str) -> str:

@@ -7,9 +7,15 @@ import time
 import msgspec
 
 from memd.service.page import count, span, wrapped
-from memd.service.spool import Waiting
 
 LEAD = "  hooks      "
+
+
+class Waiting(msgspec.Struct, frozen=True, kw_only=True):
+    """Notes that nobody took yet. oldest_ms: wall clock; 0: there is none, or it does not say"""
+
+    count: int = 0
+    oldest_ms: int = 0
 
 
 class HooksState(msgspec.Struct, frozen=True, kw_only=True):

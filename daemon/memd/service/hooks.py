@@ -34,9 +34,9 @@ from memd.service.handoffs import Handoffs
 from memd.service.healer import now_ms
 from memd.service.hook_calls import Call, Session
 from memd.service.hook_log import HookLog
-from memd.service.hook_view import HooksState
+from memd.service.hook_view import HooksState, Waiting
 from memd.service.runs import Runs
-from memd.service.spool import Note, Spool, Waiting
+from memd.service.spool import Note, Spool
 from memd.service.telling import Rendered, Telling, Topics, start_of
 from memd.workstream.delivery import may_have_packet
 from memd.workstream.handoff import Receiver

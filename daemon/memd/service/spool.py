@@ -21,6 +21,7 @@ from memctl.hook import MAX_HOOK_BYTES, NOTE
 from memd import disk
 from memd.disk import Folder
 from memd.errors import DiskError
+from memd.service.hook_view import Waiting
 
 MAX_NOTE_BYTES = MAX_HOOK_BYTES + (16 << 10)
 UNFINISHED_S = 60.0  # a note that is still being written by then never will be
@@ -38,13 +39,6 @@ class Note(msgspec.Struct, frozen=True, kw_only=True):
     pid: int
     at_ms: int
     payload: bytes = b""
-
-
-class Waiting(msgspec.Struct, frozen=True, kw_only=True):
-    """Notes that nobody took yet. oldest_ms: wall clock; 0: none"""
-
-    count: int = 0
-    oldest_ms: int = 0
 
 
 class Spool:
