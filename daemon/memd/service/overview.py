@@ -10,16 +10,17 @@ import msgspec
 import memd
 from memctl.paths import shown
 from memd import protocol
-from memd.ledger.store.sqlite import SqliteReader
+from memd.ledger.store.interface import Reader
 from memd.ledger.store.workstreams import Workstream
-from memd.service import diagnosis, status
+from memd.service import diagnosis, hook_view, status
 from memd.service.configuration import Configuration
-from memd.service.healer import Healer
+from memd.service.healer import Healer, now_ms
 from memd.service.hooks import HookService
 from memd.service.ledger import Ledger
 from memd.service.logs import RecentErrors
 from memd.service.runs import Runs
 from memd.service.server import Traffic
+from memd.service.status import RunRow
 from memd.service.topics import MemoryTopics
 from memd.service.watcher import Watcher, limits
 
@@ -87,18 +88,19 @@ class Overview(msgspec.Struct, frozen=True, kw_only=True):
             runs=await self._runs(),
             ledger=await self.ledger.state(),
             topics=topics,
+            hooks=hook_view.rows(await self.hooks.state(), now_ms()),
         )
         if request.form == "json":
             return status.to_json(report)
         return status.to_text(report, color=request.color, width=max(40, min(request.width, 400)))
 
-    async def _runs(self) -> tuple[status.RunRow, ...]:
+    async def _runs(self) -> tuple[RunRow, ...]:
         active = self.runs.active()
         if not active:
             return ()
         ids = {run.workstream for run in active}
 
-        def named(reader: SqliteReader) -> dict[str, Workstream]:
+        def named(reader: Reader) -> dict[str, Workstream]:
             found = {id: reader.workstreams.workstream(id) for id in ids}
             return {id: workstream for id, workstream in found.items() if workstream is not None}
 

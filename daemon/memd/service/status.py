@@ -13,6 +13,8 @@ import msgspec
 from memctl.paths import shown
 from memd.ledger.store.workstreams import Run, Workstream
 from memd.protocol import Agent, Entry
+from memd.service import hook_view
+from memd.service.hook_view import HookRows
 from memd.service.ledger import LedgerState
 from memd.service.page import Ink, count, wrapped
 from memd.service.topics import TopicsState
@@ -62,6 +64,7 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     runs: tuple[RunRow, ...]
     ledger: LedgerState
     topics: TopicsState
+    hooks: HookRows
 
 
 def run_rows(runs: Sequence[Run], workstreams: Mapping[str, Workstream]) -> tuple[RunRow, ...]:
@@ -193,6 +196,8 @@ def to_text(report: Report, *, color: bool, width: int) -> str:
     out += _ledger_lines(report.ledger, width, ink)
     out += _topics_lines(report.topics, width, ink)
     out += _run_lines(report.runs, width)
+    for line, is_trouble in hook_view.lines(report.hooks, width):
+        out.append(ink.yellow(line) if is_trouble else line)
     for stamp, words in report.errors:
         out += wrapped(f"{stamp[:19]}  {words}", width, "  error      ", ink.red)
     for agent in report.agents:
