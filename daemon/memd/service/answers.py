@@ -11,8 +11,7 @@ import trio
 from memd import protocol
 from memd.errors import NotFound, UsageError
 from memd.harness.registry import canonical, resolve
-from memd.ledger.store.interface import Filter, Forgetting, Hit, Selection, SessionRow, StoredEvent
-from memd.ledger.store.sqlite import SqliteReader
+from memd.ledger.store.interface import Filter, Forgetting, Hit, Reader, Selection, SessionRow, StoredEvent
 from memd.service import ledger_view as view
 from memd.service import orphans
 from memd.service.ledger import Ledger
@@ -48,7 +47,7 @@ async def search(ledger: Ledger, request: protocol.Search) -> str:
     return view.hits_text(hits, color=request.color, width=request.width)
 
 
-def _search(query: str, where: Filter, limit: int, reader: SqliteReader) -> list[Hit]:
+def _search(query: str, where: Filter, limit: int, reader: Reader) -> list[Hit]:
     return reader.search(query, where, limit, view.MARKS)
 
 
@@ -73,7 +72,7 @@ async def export(ledger: Ledger, request: protocol.Export) -> str:
     return f"{page[-1].sequence}\n{render(page)}"
 
 
-def _page(harness: str, session: str, after: int, reader: SqliteReader) -> list[StoredEvent]:
+def _page(harness: str, session: str, after: int, reader: Reader) -> list[StoredEvent]:
     return list(itertools.islice(reader.export(harness, session, after=after), PAGE_EVENTS))
 
 

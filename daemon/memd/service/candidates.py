@@ -17,8 +17,7 @@ from memd.harness.model import Adapter, Environment
 from memd.harness.registry import adapters
 from memd.ledger import sources
 from memd.ledger.search import clean, instant
-from memd.ledger.store.interface import Filter, SessionRow
-from memd.ledger.store.sqlite import SqliteReader
+from memd.ledger.store.interface import Filter, Reader, SessionRow
 from memd.service import orders
 from memd.service.preflight import Preflight
 from memd.service.runs import Records
@@ -113,7 +112,7 @@ class Candidates:
 
         cwd = await _ground(adapter, mine, cwd)
 
-        def free(reader: SqliteReader) -> list[SessionRow]:
+        def free(reader: Reader) -> list[SessionRow]:
             rows = [row for row in reader.sessions(Filter(harness=adapter.name, cwd=cwd)) if row.cwd == cwd]
             return [row for row in rows if not reader.workstreams.workstreams_of(adapter.name, row.id)]
 
@@ -139,11 +138,11 @@ async def _ground(adapter: Adapter, mine: Environment, cwd: str) -> str:
     return clean(os.fsdecode(found)) if found != os.fsencode(cwd) else cwd
 
 
-def _sessions(where: Filter, reader: SqliteReader) -> list[SessionRow]:
+def _sessions(where: Filter, reader: Reader) -> list[SessionRow]:
     return reader.sessions(where)
 
 
-def _free(reader: SqliteReader, found: Iterable[Found]) -> dict[str, str]:
+def _free(reader: Reader, found: Iterable[Found]) -> dict[str, str]:
     """Harness -> session, of those that no workstream has."""
     return {
         one.harness: one.session

@@ -26,7 +26,7 @@ import trio
 from memd.errors import BadRequest, DiskError, MemdError
 from memd.harness import registry
 from memd.harness.model import Environment
-from memd.ledger.store.sqlite import SqliteReader
+from memd.ledger.store.interface import Reader
 from memd.ledger.store.workstreams import Run
 from memd.service import hook_calls
 from memd.service.environments import Environments
@@ -61,7 +61,7 @@ log = structlog.get_logger()
 class Records(Protocol):
     """The ledger as hooks use it. `memd.service.ledger.Ledger` is one."""
 
-    async def ask(self, question: Callable[[SqliteReader], T]) -> T: ...
+    async def ask(self, question: Callable[[Reader], T]) -> T: ...
 
     def look(self, paths: Iterable[bytes]) -> None: ...
 

@@ -23,8 +23,17 @@ from memd.harness.model import Environment
 from memd.ledger.messages import Ended, Rules
 from memd.ledger.rules import Wanted
 from memd.ledger.sanitiser import Sanitiser
-from memd.ledger.store.interface import Appended, Batch, Forgetting, Report, Selection, Stats
-from memd.ledger.store.sqlite import SqliteReader, SqliteWriter
+from memd.ledger.store.engines import Engine, SqliteEngine
+from memd.ledger.store.interface import (
+    Appended,
+    Batch,
+    Forgetting,
+    Reader,
+    Report,
+    Selection,
+    Stats,
+    Writer,
+)
 from memd.ledger.store.workstreams import Work
 from memd.service.importer import Importer
 from memd.service.lane import BULK, Lane
@@ -60,16 +69,17 @@ class LedgerState(msgspec.Struct, frozen=True, kw_only=True):
 class Ledger:
     """Opens in `run`; until then whoever asks waits."""
 
-    def __init__(self, root: bytes, watcher: Watcher) -> None:
+    def __init__(self, root: bytes, watcher: Watcher, engine: Engine | None = None) -> None:
         self._root = root
+        self._engine = engine or SqliteEngine(root)
         self._watcher = watcher
         self._interest = Interest(self._notice, self.look)
         watcher.add(self._interest)
         self._lane = Lane()
         self._asking = trio.CapacityLimiter(READERS)
-        self._idle: list[SqliteReader] = []
+        self._idle: list[Reader] = []
         self._is_open = trio.Event()
-        self._writer: SqliteWriter | None = None
+        self._writer: Writer | None = None
         self._environments: tuple[Environment, ...] = ()
         self._rules = Rules()
         self._sanitiser: tuple[Rules, Sanitiser] | None = None
@@ -101,10 +111,10 @@ class Ledger:
             with trio.CancelScope(shield=True, deadline=trio.current_time() + 1):
                 await self._lane.run(writer.close)
 
-    async def _open(self) -> SqliteWriter:
+    async def _open(self) -> Writer:
         while True:
             try:
-                self._writer = await self._lane.run(lambda: SqliteWriter(self._root))
+                self._writer = await self._lane.run(self._engine.writer)
             except MemdError as reason:
                 if str(reason) != self.trouble:
                     log.error("ledger.closed", reason=str(reason))
@@ -114,7 +124,7 @@ class Ledger:
             self.trouble = ""
             return self._writer
 
-    async def _tidy(self, writer: SqliteWriter) -> None:
+    async def _tidy(self, writer: Writer) -> None:
         """Small steps of housekeeping after something was put in, whenever nobody else wants the writer."""
         has_done = False
         while True:
@@ -153,26 +163,20 @@ class Ledger:
             self.importer.look(paths)
 
     def _cursors(self, after: bytes, limit: int) -> Mapping[bytes, bytes]:
-        reader = SqliteReader(self._root)
-        try:
-            return reader.cursors(after, limit)
-        finally:
-            reader.close()
+        return self._engine.cursors(after, limit)
 
     # --------------------------------------------------------------------------- questions
 
-    async def ask(self, question: Callable[[SqliteReader], T]) -> T:
+    async def ask(self, question: Callable[[Reader], T]) -> T:
         """The answer of `question`; raises TryAgain when it takes longer than QUESTION_S."""
         await self._ready()
         with trio.move_on_after(QUESTION_S):
             return await self._ask(question)
         raise TryAgain(f"the ledger did not answer within {QUESTION_S:.0f} s", remedy="Narrow the question.")
 
-    async def _ask(self, question: Callable[[SqliteReader], T]) -> T:
+    async def _ask(self, question: Callable[[Reader], T]) -> T:
         async with self._asking:
-            reader = (
-                self._idle.pop() if self._idle else await trio.to_thread.run_sync(SqliteReader, self._root)
-            )
+            reader = self._idle.pop() if self._idle else await trio.to_thread.run_sync(self._engine.reader)
             done = trio.Event()
             refusal: MemdError | None = None
             async with trio.open_nursery() as nursery:
@@ -245,7 +249,7 @@ class Ledger:
         writer = await self._written()
         return await self._lane.run(partial(writer.append, batch))
 
-    async def _written(self) -> SqliteWriter:
+    async def _written(self) -> Writer:
         await self._ready()
         assert self._writer is not None
         return self._writer
@@ -290,21 +294,21 @@ class Ledger:
         return await self._lane.run(writer.repair)
 
     def _check(self) -> Report:
-        reader = SqliteReader(self._root)
+        reader = self._engine.reader()
         try:
             return reader.check()
         finally:
             reader.close()
 
 
-def _give_back(readers: list[SqliteReader]) -> None:
+def _give_back(readers: list[Reader]) -> None:
     """Let go of what only work needs: connections with their caches, and what is free on the heap."""
     for reader in readers:
         reader.close()
     heap.give_back()
 
 
-async def _interrupt_when_cancelled(reader: SqliteReader, done: trio.Event) -> None:
+async def _interrupt_when_cancelled(reader: Reader, done: trio.Event) -> None:
     """A thread cannot be cancelled, a query can."""
     try:
         await done.wait()

@@ -28,8 +28,7 @@ from memd.errors import MemdError
 from memd.harness.registry import adapters
 from memd.ledger.messages import Ended
 from memd.ledger.search import clean
-from memd.ledger.store.interface import Appended, Batch, Filter, SessionRow
-from memd.ledger.store.sqlite import SqliteReader
+from memd.ledger.store.interface import Appended, Batch, Filter, Reader, SessionRow
 from memd.ledger.store.workstreams import Process, Run, RunGone, Work
 from memd.workstream import closing, delivery, lease, linking, opening, report
 from memd.workstream.adoption import is_usable
@@ -58,7 +57,7 @@ class Records(Protocol):
 
     async def append(self, batch: Batch) -> Appended: ...
 
-    async def ask(self, question: Callable[[SqliteReader], T]) -> T: ...
+    async def ask(self, question: Callable[[Reader], T]) -> T: ...
 
     async def import_now(self, *, wait: bool, ended: Ended | None = None) -> None: ...
 
@@ -381,7 +380,7 @@ class Runs:
         return False
 
 
-def _discover(run: Run, cwd: str, reader: SqliteReader) -> str:
+def _discover(run: Run, cwd: str, reader: Reader) -> str:
     """The session that the run was most likely on; none that another workstream has. Empty: not found."""
     rows = reader.sessions(Filter(harness=run.harness, cwd=cwd))
     since_s = run.began_ms / 1000 - DISCOVERY_SLACK_S
@@ -397,7 +396,7 @@ def _discover(run: Run, cwd: str, reader: SqliteReader) -> str:
     return next(iter(found), "")
 
 
-def _gather(start: Start, reader: SqliteReader) -> delivery.Material:
+def _gather(start: Start, reader: Reader) -> delivery.Material:
     """With when the writer of the open handoff was last active."""
     rows = reader.workstreams.handoffs(start.workspace, start.project, 1)
     activity_ms = 0

@@ -17,7 +17,7 @@ from msgspec.structs import replace
 
 from memd import protocol_memory
 from memd.errors import MemdError, UsageError
-from memd.ledger.store.sqlite import SqliteReader
+from memd.ledger.store.interface import Reader
 from memd.ledger.store.workstreams import Run
 from memd.protocol_memory import AnyAction, AnyResult
 from memd.service.hook_calls import Session
@@ -37,7 +37,7 @@ log = structlog.get_logger()
 class Asking(Protocol):
     """The ledger as far as it is asked here."""
 
-    async def ask(self, question: Callable[[SqliteReader], T]) -> T: ...
+    async def ask(self, question: Callable[[Reader], T]) -> T: ...
 
 
 class Topics(Protocol):

@@ -13,8 +13,7 @@ from memd import protocol
 from memd import protocol_work as asked
 from memd.errors import NotFound
 from memd.harness.registry import resolve
-from memd.ledger.store.interface import Filter, Hit, StoredEvent
-from memd.ledger.store.sqlite import SqliteReader
+from memd.ledger.store.interface import Filter, Hit, Reader, StoredEvent
 from memd.ledger.store.workstreams import Handoff, Looking, Place, Run, Work, Workstream
 from memd.service import work_view as view
 from memd.service.handoffs import Handoffs
@@ -126,7 +125,7 @@ class WorkAnswers:
     async def _workstreams(self, action: asked.Workstreams, sheet: Sheet) -> str:
         stand = await self._stand(action)
 
-        def look(reader: SqliteReader) -> tuple[list[Listed], int]:
+        def look(reader: Reader) -> tuple[list[Listed], int]:
             looking = reader.workstreams
             rows = naming.listing(looking, stand.place, action.limit, action.offset)
             return rows, len(looking.workstreams(stand.place)) - max(action.offset, 0) - len(rows)
@@ -239,27 +238,27 @@ class WorkAnswers:
     async def _names(self, rows: list[Handoff]) -> dict[str, str]:
         wanted = {row.workstream for row in rows if row.workstream}
 
-        def look(reader: SqliteReader) -> dict[str, str]:
+        def look(reader: Reader) -> dict[str, str]:
             found = [reader.workstreams.workstream(id) for id in wanted]
             return {row.id: row.name for row in found if row is not None}
 
         return await self._records.ask(look) if wanted else {}
 
 
-def _run_of(id: str, reader: SqliteReader) -> tuple[Run | None, Workstream | None]:
+def _run_of(id: str, reader: Reader) -> tuple[Run | None, Workstream | None]:
     """The run and its workstream; nothing when there is no such run."""
     run = reader.workstreams.run(id) if id else None
     return run, reader.workstreams.workstream(run.workstream) if run is not None else None
 
 
-def _named(place: Place, name: str, reader: SqliteReader) -> str:
+def _named(place: Place, name: str, reader: Reader) -> str:
     return naming.chosen(reader.workstreams, place, name=name).id
 
 
 # --------------------------------------------------------------------------------- searching
 
 
-def _found(id: str, query: str, limit: int, most: int, reader: SqliteReader) -> list[Found] | None:
+def _found(id: str, query: str, limit: int, most: int, reader: Reader) -> list[Found] | None:
     """Rows for people, contents cut to `most` characters (0: whole); None: there is no such workstream."""
     looking = reader.workstreams
     if looking.workstream(id) is None:
