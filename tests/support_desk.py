@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +12,11 @@ import msgspec
 
 from support_daemon import Home
 from support_fake_harness import Fakes
+from support_terminal import Terminal
 
-CHECKPOINT = ("HEAD ", "Branch ", "Dirty ", "No repository checkpoint")
+MEMCTL = (sys.executable, "-P", "-m", "memctl")
+OF_MEMD = ("HEAD ", "Branch ", "Dirty ", "No repository checkpoint", "- ")
+"""How what memd itself says begins: checkpoints and losses."""
 
 
 class Desk:
@@ -24,6 +27,7 @@ class Desk:
         self.fakes = Fakes(path / "bin", self.home.path)
         self.home.environment["PATH"] = f"{path / 'bin'}:/usr/bin:/bin"
         self._running: list[subprocess.Popen[bytes]] = []
+        self._screens: list[Terminal] = []
         self.clear(path)
 
     def clear(self, path: Path) -> None:
@@ -49,6 +53,9 @@ class Desk:
                 if pipe is not None:
                     pipe.close()
         self._running.clear()
+        for screen in self._screens:
+            screen.close()
+        self._screens.clear()
 
     def run(self, *words: str, do: str = "", cwd: Path | None = None, **more: str) -> Any:
         """`memctl run WORDS` to its end."""
@@ -63,7 +70,7 @@ class Desk:
     def begin(self, *words: str, do: str, **more: str) -> subprocess.Popen[bytes]:
         """`memctl run WORDS`, left running; ended with the desk."""
         child = subprocess.Popen(
-            [sys.executable, "-P", "-m", "memctl", "run", *words],
+            [*MEMCTL, "run", *words],
             env={**self.home.environment, "FAKE_DO": do, **more},
             cwd=self.checkout,
             stdin=subprocess.PIPE,
@@ -72,6 +79,15 @@ class Desk:
         )
         self._running.append(child)
         return child
+
+    def screen(self, *words: str, do: str, **more: str) -> Terminal:
+        """`memctl run WORDS` on a terminal."""
+        return self.terminal([*MEMCTL, "run", *words], FAKE_DO=do, **more)
+
+    def terminal(self, command: Sequence[str], **more: str) -> Terminal:
+        made = Terminal(command, {**self.home.environment, **more}, self.checkout)
+        self._screens.append(made)
+        return made
 
     def args(self) -> list[str]:
         """The arguments of the last start."""
@@ -98,12 +114,4 @@ class Desk:
 
     def words(self, workstream: str = "") -> list[str]:
         """What was said in it, without what memd adds."""
-        return [
-            text
-            for text in self.said(workstream)
-            if not text.startswith(("HEAD", "Branch", "No repo", "Dirty"))
-        ]
-
-
-def alive(pid: int) -> bool:
-    return os.path.exists(f"/proc/{pid}")
+        return [text for text in self.said(workstream) if not text.startswith(OF_MEMD)]

@@ -9,6 +9,7 @@ apart:
     hook:EVENT  calls memd's hook for this program
     exit:N      ends with N
     die:N       ends by signal N
+    mark:NAME   puts `<home>/NAME` there
     wait        until somebody puts `<home>/go` there
     linger      the same in a process of its own, which stays when this one ends
     stop        stops itself once (SIGSTOP)
@@ -222,6 +223,8 @@ for word in env.get("FAKE_DO", "").split():
     elif what == "die":
         signal.signal(int(rest), signal.SIG_DFL) if int(rest) != 9 else None
         os.kill(os.getpid(), int(rest))
+    elif what == "mark":
+        open(f"{home}/{rest}", "w").close()
     elif what == "wait":
         wait()
     elif what == "linger":
