@@ -29,6 +29,7 @@ class Wanted(msgspec.Struct, frozen=True, kw_only=True):
     command: str
     matcher: str | None = None
     timeout_s: int = 0
+    output_bytes: int = 0
 
 
 class Found(msgspec.Struct, frozen=True, kw_only=True):

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Literal
 import msgspec
 
 if TYPE_CHECKING:
-    from memd.harness.model import Environment
+    from memd.harness.model import Environment, Parsed
 
 Role = Literal[
     "start",  # a session begins or goes on: link it, answer with what there is to tell
@@ -34,8 +34,10 @@ class HookEvent(msgspec.Struct, frozen=True, kw_only=True):
     matters    the answer matters: wait up to 2 s for a busy daemon, else 250 ms
     may_tell   a text that is told here reaches the model too: for what the start could not be told
     keeps      the text of the payload exists nowhere else: it is kept when the daemon is away
+    is_each_turn  of a start: it comes with every turn, and only the first of a conversation is its start
     matcher    for settings files that want one; None: leave the key out
     timeout_s  what the settings file says; 0: leave the key out
+    output_bytes  how much the settings file allows it to print, where they say so; 0: leave the key out
     """
 
     name: str
@@ -44,8 +46,10 @@ class HookEvent(msgspec.Struct, frozen=True, kw_only=True):
     matters: bool = False
     may_tell: bool = False
     keeps: bool = False
+    is_each_turn: bool = False
     matcher: str | None = None
     timeout_s: int = 0
+    output_bytes: int = 0
 
 
 class Heard(msgspec.Struct, frozen=True, kw_only=True):
@@ -76,14 +80,22 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
             toml-hooks  tables of a TOML file
             file        a file of its own: `source` names it in `hooks/`
             json-own    as json-hooks, in a file that belongs to memd alone
+            json-flat   an object with `hooks`: event -> handlers, which are no more than commands (Kiro)
+            json-named  an object in which each tool has hooks under its own name (Antigravity)
+            json-list   an object with `hooks`: a list of hooks that have names (Kiro)
     source  of `file`: its name below `hooks/`
     stale   names beside `path` that an older memd wrote: replaced, never doubled
+    events  those of the harness that are written here; empty: all
+    each    a pattern of names: `path` is a folder, and each file in it that there is gets the hooks, all of
+            them or none. No file is made for their sake
     """
 
     path: bytes
-    form: Literal["json-hooks", "json-own", "toml-hooks", "file"]
+    form: Literal["json-hooks", "json-own", "json-flat", "json-named", "json-list", "toml-hooks", "file"]
     source: str = ""
     stale: tuple[bytes, ...] = ()
+    events: tuple[str, ...] = ()
+    each: str = ""
 
 
 class Caveat(msgspec.Struct, frozen=True, kw_only=True):
@@ -117,6 +129,8 @@ class Hooks(msgspec.Struct, frozen=True, kw_only=True):
     is_escaped  the text goes into a JSON string
     owns_memory  it keeps an agent's memory in its logins: the link there is put right at a start
     trust     hooks do not run before the harness was told to trust them
+    events_of  what a payload says that exists nowhere else, given the event, the payload and when it came in
+              milliseconds; with the session's id and directory. Raises nothing
     caveats   what a person should know of hooks that stand in these settings, given the working directory and
               a look at files (their content, None where there is none); raises nothing
     """
@@ -129,6 +143,7 @@ class Hooks(msgspec.Struct, frozen=True, kw_only=True):
     is_escaped: bool = True
     owns_memory: bool = False
     trust: Literal["", "codex"] = ""
+    events_of: Callable[[str, Mapping[str, object], int], Parsed] | None = None
     caveats: Callable[[Settings, bytes, Look], tuple[Caveat, ...]] = no_caveats
 
     def event(self, name: str) -> HookEvent | None:
