@@ -33,9 +33,9 @@ from memd.ledger.store import database, derived, notes, rows
 from memd.ledger.store.finding import Finder
 from memd.ledger.store.forgotten import Forgotten
 from memd.ledger.store.interface import Damaged, Filter, Forgetting, Selection
+from memd.ledger.store.planning import title_of
 from memd.ledger.store.reading import below
 from memd.ledger.store.scope import spelled
-from memd.ledger.store.writing import title_of
 
 SLICE_EVENTS: Final = 100
 SLICE_BYTES: Final = 256 * 1024

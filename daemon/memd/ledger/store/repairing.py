@@ -33,9 +33,10 @@ from memd.ledger.segments import (
 )
 from memd.ledger.store import database, derived, rows
 from memd.ledger.store.forgotten import Forgotten
+from memd.ledger.store.planning import packed
 from memd.ledger.store.schema import BY_ID
 from memd.ledger.store.scope import key, probe
-from memd.ledger.store.writing import Memory, packed
+from memd.ledger.store.writing import Memory
 
 _TOLD = """
 drop table if exists temp.told;

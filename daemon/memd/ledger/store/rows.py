@@ -8,7 +8,7 @@ import apsw
 
 from memd.ledger.store import database
 from memd.ledger.store.interface import Batch
-from memd.ledger.store.writing import Facts, Plan
+from memd.ledger.store.planning import Facts, Plan
 
 _SESSION = (
     "insert into sessions(n, harness, native, checkout, title, title_from, started, last_activity, version,"

@@ -1,5 +1,4 @@
 """The ledger on SQLite: the engine of one machine. Implements `interface.Writer` and `interface.Reader`.
-
 On the disk, below the ledger's folder:
 
     ledger.sqlite3 (and its -wal, -shm)     rows and index
@@ -51,13 +50,14 @@ from memd.ledger.store.interface import (
     StoredEvent,
     T,
 )
+from memd.ledger.store.planning import Plan, Planner
 from memd.ledger.store.reading import Reading
 from memd.ledger.store.repairing import Repairer
 from memd.ledger.store.view import View
 from memd.ledger.store.workstream_reading import WorkstreamReading
 from memd.ledger.store.workstream_writing import Working, present
 from memd.ledger.store.workstreams import Moment, Work
-from memd.ledger.store.writing import Memory, Plan, Planner
+from memd.ledger.store.writing import Memory
 
 REST_S: Final = 600.0
 """A segment to which nothing came for so long is sealed."""
@@ -118,7 +118,7 @@ class SqliteWriter:
         with database.saying("read", self._path):
             self._forgotten = Forgotten(self._connection)
             self._memory = Memory(self._connection)
-            self._planner = Planner(self._connection, self._memory, self._forgotten)
+            self._planner = Planner(self._memory, self._forgotten)
             self._view = View(self._connection)
             self._forgetter = Forgetter(self._connection, self._segments, self._codec, self._forgotten)
             self._number = self._connection.execute("select coalesce(max(n), 0) from segments").get

@@ -16,9 +16,9 @@ import msgspec
 
 from memd.ledger.store import database
 from memd.ledger.store.interface import Batch
+from memd.ledger.store.planning import Facts, Plan
 from memd.ledger.store.reading import Reading
 from memd.ledger.store.workstreams import RunGone
-from memd.ledger.store.writing import Facts, Plan
 
 
 class _Interest(msgspec.Struct, frozen=True):
