@@ -204,7 +204,7 @@ def wait():
 def heard(number, frame):
     global count
     count += 1
-    print(number, flush=True)
+    os.write(1, b"got %d\n" % number)
 count = 0
 
 for word in env.get("FAKE_DO", "").split():
@@ -239,7 +239,7 @@ for word in env.get("FAKE_DO", "").split():
     elif what == "signals":
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGWINCH):
             signal.signal(number, heard)
-        print("ready", flush=True)
+        os.write(1, b"ready\n")
         while count < int(rest or 3):
             time.sleep(0.01)
     elif what == "state":
@@ -269,7 +269,8 @@ class Fakes:
     def clear(self) -> None:
         """All programs as they were made, and no start."""
         shutil.rmtree(self.home / "starts", ignore_errors=True)
-        self.hold()
+        for name in ("go", "there", "written"):
+            (self.home / name).unlink(missing_ok=True)
         for name in self.names:
             self.install(name)
 
@@ -293,6 +294,3 @@ class Fakes:
     def go(self) -> None:
         """Let those that wait end."""
         (self.home / "go").touch()
-
-    def hold(self) -> None:
-        (self.home / "go").unlink(missing_ok=True)
