@@ -36,6 +36,8 @@ GROUPS: tuple[tuple[str, tuple[tuple[str, str, str], ...]], ...] = (
             ("workstream-search", "workstreams", "search one of them, or show its newest events"),
             ("rename-workstream", "workstreams", "give one another name"),
             ("handoff", "handoff", "leave a note for the session that goes on"),
+            ("install-hooks", "install_hooks", "have agents tell memd of their sessions as they work"),
+            ("uninstall-hooks", "install_hooks", "take those hooks out of their settings again"),
             ("session", "session", "let a session of Claude Code go on in another login"),
             ("adopt", "session", "bind a session to a workstream of this checkout"),
             ("rename-project", "projects", "give a project another name"),
@@ -57,6 +59,7 @@ GROUPS: tuple[tuple[str, tuple[tuple[str, str, str], ...]], ...] = (
             ("memory", "memory", "list, read, write, search, carry over and repair topics"),
             ("mcp", "mcp", "serve memory and search to any agent that speaks MCP"),
             ("install-mcp", "install_mcp", "put that server into an agent's settings"),
+            ("uninstall-mcp", "install_mcp", "take it out again"),
         ),
     ),
     (

@@ -61,7 +61,7 @@ class Edited(msgspec.Struct, frozen=True, kw_only=True):
 
 def found(text: str) -> tuple[Found, ...]:
     """Our hooks in these settings, in their order; raises Refused for settings that are not understood."""
-    return () if json_edit.is_blank(text) else tuple(_owns(parse(text)))
+    return tuple(_owns(_checked(text)))
 
 
 def install(text: str, wanted: Sequence[Wanted], hollow: Mapping[str, str] | None = None) -> Edited:

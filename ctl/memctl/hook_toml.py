@@ -126,11 +126,13 @@ def _gap(text: str, eol: str) -> str:
 def _edited(text: str, hooks: Sequence[Any], fresh: Mapping[int, Wanted], drops: set[int]) -> str:
     """The text with other commands in some of our tables, and without some."""
     lines = re.findall(r"[^\n]*\n|[^\n]+", text)
-    tables = _tables(lines)
-    if [table.value for table in tables] != list(hooks):
+    mine = [one.group for one in _owns(hooks) if one.own.kind == "plain"]
+    tables = [
+        table for table in _tables(lines) if any(one.own.kind == "plain" for one in _owns([table.value]))
+    ]
+    if [table.value for table in tables] != [hooks[at] for at in mine]:
         raise Refused("its hooks are written in a way that cannot be edited safely", remedy=REMEDY)
-    for at in range(len(tables) - 1, -1, -1):
-        table = tables[at]
+    for at, table in reversed(list(zip(mine, tables, strict=True))):
         if at in fresh:
             eol = "\r\n" if lines[table.first].endswith("\r\n") else "\n"
             want = fresh[at]
@@ -201,6 +203,10 @@ def _owns(hooks: Sequence[Any]) -> list[Found]:
                 )
             )
     return found
+
+
+def _is_plain(table: Mapping[str, Any]) -> bool:
+    return any(one.own.kind == "plain" for one in _owns([table]))
 
 
 def _fits(one: Found, want: Wanted) -> bool:

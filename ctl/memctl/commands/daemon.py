@@ -8,7 +8,7 @@ import time
 
 from memctl import client, quick
 from memd import __version__, protocol
-from memd.errors import TryAgain
+from memd.errors import MemdError, TryAgain
 
 DOWN_S = 10.0
 RELOAD_S = 10.0
@@ -43,10 +43,24 @@ def _up(quiet: bool) -> int:
         running = None
     if running is None:
         client.start_daemon()
+    _renew_hook()
     if quiet:
         return 0
     _show_first_import()
     return quick.status([]) or 0
+
+
+def _renew_hook() -> None:
+    """Where hooks are installed, they run what belongs to this package from now on."""
+    import os
+
+    from memctl import hook_files
+
+    try:
+        if os.path.lexists(hook_files.hook_file()) and hook_files.place():
+            print("The installed hooks are of this version now.", file=sys.stderr)
+    except MemdError as reason:
+        print(f"The installed hooks are as they were: {reason}\n{reason.remedy}", file=sys.stderr)
 
 
 def _show_first_import() -> None:

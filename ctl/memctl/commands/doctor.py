@@ -8,7 +8,7 @@ import shutil
 import sys
 from collections.abc import Iterator
 
-from memctl import client, paths, services, view
+from memctl import client, hook_health, paths, services, view
 from memd import __version__, protocol, settings
 from memd.errors import ConfigError, MemdError
 from memd.protocol import Finding
@@ -64,6 +64,7 @@ def findings() -> Iterator[Finding]:
     yield from _folders()
     yield _disk()
     yield _service()
+    yield from hook_health.findings()
     running = client.ping()
     if running is None:
         yield Finding(

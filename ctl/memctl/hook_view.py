@@ -1,0 +1,73 @@
+"""What people see of hooks that were, or would be, installed: a diff, or a line per file."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+from memctl import quick
+from memctl.paths import shown
+
+if TYPE_CHECKING:
+    from memctl.commands.install_hooks import Result
+
+__all__ = ["show_install", "show_uninstall", "shown"]
+
+COLORS = {"+": "\x1b[32m", "-": "\x1b[31m", "@": "\x1b[36m"}
+
+
+def show_install(results: Sequence[Result], notices: Iterable[str], *, is_applied: bool) -> None:
+    for result in results:
+        change = result.change
+        if change.state == "refused":
+            _complain(result)
+        elif not is_applied and change.is_needed:
+            _print_diff(change.summary())
+        else:
+            did = "hooks installed" if result.is_changed else "all hooks are there already"
+            print(f"{change.agent}: {did} ({shown(change.path)}){_copy(result)}")
+        _tell(result)
+    for notice in notices:
+        print(f"note: {notice}", file=sys.stderr)
+    if any(result.is_changed for result in results):
+        print("Agents that are running go on without; start them again.", file=sys.stderr)
+    elif not is_applied and any(result.change.is_needed for result in results):
+        print("\nNothing was changed yet. Add --apply to make these changes.", file=sys.stderr)
+
+
+def show_uninstall(results: Sequence[Result], *, is_applied: bool) -> None:
+    for result in results:
+        change = result.change
+        if change.state == "refused":
+            _complain(result)
+        elif not is_applied and change.is_needed:
+            _print_diff(change.summary())
+        elif result.is_changed:
+            print(f"{change.agent}: hooks taken out ({shown(change.path)}){_copy(result)}")
+        _tell(result)
+    if not any(result.change.is_needed or result.change.state == "refused" for result in results):
+        print("No hooks of memd were found.")
+    elif not is_applied and any(result.change.is_needed for result in results):
+        print("\nNothing was changed yet. Add --apply to make these changes.", file=sys.stderr)
+
+
+def _copy(result: Result) -> str:
+    return f"; what it said before is in {shown(os.path.basename(result.copy))}" if result.copy else ""
+
+
+def _complain(result: Result) -> None:
+    print(f"{result.change.agent}: {result.change.error}\n    -> {result.change.remedy}", file=sys.stderr)
+
+
+def _tell(result: Result) -> None:
+    for notice in result.change.notices:
+        print(f"{result.change.agent}: {notice}", file=sys.stderr)
+
+
+def _print_diff(text: str) -> None:
+    is_colored = quick.wants_color()
+    for line in text.splitlines(keepends=True):
+        color = COLORS.get(line[:1], "") if is_colored else ""
+        sys.stdout.write(f"{color}{line.rstrip(chr(10))}\x1b[0m\n" if color else line)
