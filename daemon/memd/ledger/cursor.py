@@ -95,17 +95,32 @@ def digest(data: bytes) -> bytes:
     return _digest(data)
 
 
-def whole(read_at: ReadAt, offset: int) -> bytes:
-    """Digest of everything before `offset`."""
-    digest = hashlib.sha256()
-    at = 0
-    while at < offset:
-        part = read_at(at, min(HASH_CHUNK_BYTES, offset - at))
-        if not part:
-            return b""
-        digest.update(part)
-        at += len(part)
-    return digest.digest()[:16]
+class Prefix:
+    """Digests of the beginning of a file, one file at a time.
+
+    A longer beginning of the same file costs no more than what is new in it: else a long file would be hashed
+    from its start with every slice that is read of it.
+    """
+
+    def __init__(self) -> None:
+        self._key: object = None
+        self._at = 0
+        self._digest = hashlib.sha256()
+
+    def whole(self, key: object, read_at: ReadAt, offset: int) -> bytes:
+        """Digest of everything before `offset`; empty when the file ends before.
+
+        key  stands for the file as it is now: the same only while nothing of it can have changed
+        """
+        if key != self._key or offset < self._at:
+            self._key, self._at, self._digest = key, 0, hashlib.sha256()
+        while self._at < offset:
+            part = read_at(self._at, min(HASH_CHUNK_BYTES, offset - self._at))
+            if not part:
+                return b""
+            self._digest.update(part)
+            self._at += len(part)
+        return self._digest.digest()[:16]
 
 
 def continues(
@@ -115,17 +130,18 @@ def continues(
     inode: int,
     device: int,
     size: int,
-    is_rewritten: bool,
+    whole: Callable[[int], bytes] | None = None,
     loose: int = 0,
 ) -> bool:
     """Whether the file still begins with what was dealt with, as far as that can be told (see above).
 
+    whole  for a file that is rewritten in place: the digest of all that stands before an offset
     loose  bytes at the start that the harness rewrites in place; what they say is no sign
     """
     if (inode, device) != (cursor.inode, cursor.device) or size < cursor.offset:
         return False
-    if is_rewritten:
-        return whole(read_at, cursor.offset) == cursor.whole
+    if whole is not None:
+        return whole(cursor.offset) == cursor.whole
     return windows(read_at, cursor.offset, loose) == (cursor.head, cursor.tail)
 
 

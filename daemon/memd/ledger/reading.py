@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Mapping
+from functools import partial
 
 import msgspec
 import zstandard
@@ -120,6 +121,7 @@ class Reader:
     def __init__(self, adapters: Mapping[str, Adapter]) -> None:
         self._adapters = adapters
         self._cold: tuple[tuple[bytes, int, int, int], Cold] | None = None
+        self._prefix = cursors.Prefix()
 
     def read(self, source: Source, known: FileCursor | None, budget: int = SLICE_BYTES) -> Slice | None:
         """The next slice of a source: from where `known` stands, or all of it when the file is another.
@@ -164,8 +166,9 @@ class Reader:
         size, inode, device, mtime_ns = facts
         mtime_ns = max(mtime_ns, source.mtime_ns)
         about, mark = self._about(adapter, source)
-        is_rewritten = source.store.rewrites
         is_cold = isinstance(stream, Cold)
+        here = (source.path, size, inode, device, mtime_ns)
+        whole = partial(self._prefix.whole, here, stream.read_at) if source.store.rewrites else None
         if known is not None and is_cold:
             is_same = (known.inode, known.device, known.size_seen, known.mtime_ns) == (
                 inode,
@@ -180,7 +183,7 @@ class Reader:
                 inode=inode,
                 device=device,
                 size=size,
-                is_rewritten=is_rewritten,
+                whole=whole,
                 loose=source.store.head,
             )
         if mark and known is not None and known.session not in ("", about.id if about else ""):
@@ -234,7 +237,7 @@ class Reader:
             offset,
             head,
             tail,
-            cursors.whole(stream.read_at, offset) if is_rewritten else b"",
+            b"" if whole is None else whole(offset),
             session,
             state,
             size,
