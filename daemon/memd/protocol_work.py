@@ -32,6 +32,10 @@ class Workstreams(Action, frozen=True, kw_only=True, tag="workstreams"):
     offset: int = 0
 
 
+class Projects(Action, frozen=True, kw_only=True, tag="projects"):
+    """Every workspace and project that has a workstream, last used first. Always answered as JSON."""
+
+
 class RenameWorkstream(Action, frozen=True, kw_only=True, tag="rename-workstream"):
     """Exactly one of `name` and `workstream_id` says which one."""
 
@@ -113,6 +117,7 @@ class RenameProject(Action, frozen=True, kw_only=True, tag="rename-project"):
 
 AnyAction = (
     Workstreams
+    | Projects
     | RenameWorkstream
     | SearchWorkstream
     | CreateHandoff

@@ -11,7 +11,7 @@ import pytest
 from memd import disk
 from memd.errors import NotFound, UsageError
 from memd.harness.model import Turn
-from memd.protocol_work import RenameWorkstream, SearchWorkstream, Workstreams
+from memd.protocol_work import Projects, RenameWorkstream, SearchWorkstream, Workstreams
 from memd.workstream.selection import NameTaken
 from support_git import checkout
 from support_ledger import S1, entry
@@ -76,6 +76,24 @@ async def test_a_list_that_was_cut_says_how_many_are_left(three: Desk) -> None:
     assert "and 2 more" in (await three.say(Workstreams, limit=1)).splitlines()[-1]
     assert "more" not in await three.say(Workstreams, limit=2, offset=1)
     assert "none yet" not in await three.say(Workstreams, offset=7)
+
+
+async def test_every_scope_is_known_with_its_counts_the_last_used_first(three: Desk) -> None:
+    assert await three.json(Projects) == [
+        {
+            "workspace": "default",
+            "project": "app",
+            "workstream_count": 3,
+            "event_count": 3,
+            "last_updated": (await three.json(Workstreams))[0]["last_active_at"],
+        }
+    ]
+    three.lines.clock.go(60)
+    place = three.place(workspace="acme", project="späth")
+    three.steps.close(three.launch(session=session("9"), place=place).id)
+    rows = await three.json(Projects)
+    assert [(row["workspace"], row["project"]) for row in rows] == [("acme", "späth"), ("default", "app")]
+    assert await three.say(Projects) == await three.say(Projects, form="json")
 
 
 async def test_a_checkout_without_workstreams_says_so(desk: Desk) -> None:

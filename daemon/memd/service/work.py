@@ -76,6 +76,8 @@ class WorkAnswers:
         match action:
             case asked.Workstreams():
                 return await self._workstreams(action, sheet)
+            case asked.Projects():
+                return view.projects(await self._records.ask(lambda reader: reader.workstreams.scopes()))
             case asked.RenameWorkstream():
                 return await self._rename(action, sheet)
             case asked.SearchWorkstream():

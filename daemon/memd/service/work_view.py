@@ -15,7 +15,7 @@ import msgspec
 from memctl.paths import shown
 from memd.frame import NOTICE, framed
 from memd.ledger.store.interface import StoredEvent
-from memd.ledger.store.workstreams import Handoff
+from memd.ledger.store.workstreams import Handoff, Known
 from memd.ledger.terminal import strip_terminal
 from memd.service import page
 from memd.service.page import Ink
@@ -89,6 +89,21 @@ def workstreams(rows: Sequence[Listed], left: int, scope: str, notice: str, shee
     if left > 0:
         out.append(f"  and {left} more; --limit and --offset show them")
     return "\n".join(out) + "\n"
+
+
+def projects(rows: Sequence[Known]) -> str:
+    return document(
+        [
+            {
+                "workspace": row.workspace,
+                "project": row.project,
+                "workstream_count": row.workstreams,
+                "event_count": row.events,
+                "last_updated": page.utc(row.used_ms),
+            }
+            for row in rows
+        ]
+    )
 
 
 def project_renamed(old: tuple[str, str], new: tuple[str, str], moved: Renamed, sheet: Sheet) -> str:

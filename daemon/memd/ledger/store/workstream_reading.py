@@ -21,6 +21,7 @@ from memd.ledger.store.workstreams import (
     UNRESOLVED,
     Delivery,
     Handoff,
+    Known,
     Linked,
     Place,
     Process,
@@ -106,6 +107,19 @@ class WorkstreamReading:
             (workspace, project),
         )
         return [_workstream(row) for row in rows]
+
+    @_told
+    def scopes(self) -> list[Known]:
+        rows = self._connection.execute(
+            "select workspace, project, count(*),"
+            " sum((select count(*) from workstream_events e where e.workstream = w.n)),"
+            " max(iif(updated_ms > 0, updated_ms, created_ms)) as used"
+            " from workstreams w group by workspace, project order by used desc, max(n) desc"
+        )
+        return [
+            Known(workspace=workspace, project=project, workstreams=count, events=events, used_ms=used)
+            for workspace, project, count, events, used in rows
+        ]
 
     @_told
     def workstream(self, workstream: str) -> Workstream | None:

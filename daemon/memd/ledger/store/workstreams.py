@@ -80,6 +80,16 @@ class Workstream(msgspec.Struct, frozen=True, kw_only=True):
     last_sequence: int = 0
 
 
+class Known(msgspec.Struct, frozen=True, kw_only=True):
+    """What there is of one scope, in all its checkouts. events: in the views of its workstreams"""
+
+    workspace: str
+    project: str
+    workstreams: int
+    events: int
+    used_ms: int
+
+
 class Linked(msgspec.Struct, frozen=True, kw_only=True):
     """A native session of a workstream.
 
@@ -208,6 +218,9 @@ class Looking(Protocol):
 
     def in_scope(self, workspace: str, project: str) -> list[Workstream]:
         """The workstreams of all checkouts in one scope, last used first."""
+
+    def scopes(self) -> list[Known]:
+        """Every scope that has a workstream, last used first."""
 
     def workstream(self, workstream: str) -> Workstream | None: ...
 
