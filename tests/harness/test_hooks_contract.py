@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from memd.harness import registry
 from memd.harness.hooking import Heard, Hooks, command_words
-from memd.harness.model import Environment
+from memd.harness.losses import CLASSES
+from memd.harness.model import MAX_EVENT_BYTES, METADATA_KEYS, Environment, event_id
 
 NAMES = [name for name, adapter in registry.adapters().items() if adapter.hooks is not None]
 JSON = st.recursive(
@@ -18,7 +19,15 @@ JSON = st.recursive(
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=20), inner, max_size=3),
     max_leaves=6,
 )
-VARIABLES = ("CLAUDE_CONFIG_DIR", "CODEX_HOME", "XDG_CONFIG_HOME", "PI_CODING_AGENT_DIR", "OMP_PROFILE")
+SESSION = "0b7c3d1e-0000-4000-8000-000000000001"
+VARIABLES = (
+    "KIRO_HOME",
+    "CLAUDE_CONFIG_DIR",
+    "CODEX_HOME",
+    "XDG_CONFIG_HOME",
+    "PI_CODING_AGENT_DIR",
+    "OMP_PROFILE",
+)
 KEYS = st.sampled_from(
     [
         "session_id",
@@ -30,6 +39,12 @@ KEYS = st.sampled_from(
         "hookEventName",
         "is_inner",
         "reason",
+        "conversationId",
+        "workspacePaths",
+        "toolCall",
+        "stepIdx",
+        "invocationNum",
+        "error",
     ]
 )
 
@@ -44,7 +59,7 @@ def hooks(name: str) -> Hooks:
 def test_events_are_named_once_and_fit_a_shell(name: str) -> None:
     events = hooks(name).events
     assert len({event.name for event in events}) == len(events)
-    assert {event.role for event in events} >= {"start", "prompt", "activity", "end"}
+    assert "start" in {event.role for event in events}
     for event in events:
         words = command_words(name, event)
         assert words[:2] == (name, event.name)
@@ -83,6 +98,29 @@ def test_any_payload_is_heard(name: str, payload: dict[str, object]) -> None:
         heard = hooks(name).hear(event.name, payload)
         assert isinstance(heard, Heard)
         assert all(len(text) <= 4096 for text in (heard.session, heard.cwd, heard.transcript))
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if hooks(name).events_of is not None])
+@given(payload=st.dictionaries(KEYS | st.text(max_size=10), JSON, max_size=9), at_ms=st.integers(0, 1 << 41))
+def test_any_payload_gives_a_bounded_text(name: str, payload: dict[str, object], at_ms: int) -> None:
+    events_of = hooks(name).events_of
+    assert events_of is not None
+    for event in hooks(name).events:
+        parsed = events_of(event.name, {**payload, "conversationId": SESSION}, at_ms)
+        assert parsed == events_of(event.name, {**payload, "conversationId": SESSION}, at_ms)
+        assert {told.session for told in (*parsed.events, *parsed.losses)} <= {SESSION}
+        for told in parsed.events:
+            assert len(told.content.encode("utf-8")) <= MAX_EVENT_BYTES
+            assert event_id(name, told).startswith("native:")
+            assert set(told.metadata) <= METADATA_KEYS
+        for loss in parsed.losses:
+            assert CLASSES[loss.what] == loss.sentence
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_only_texts_that_exist_nowhere_else_are_kept(name: str) -> None:
+    for event in hooks(name).events:
+        assert not event.keeps or hooks(name).events_of is not None
 
 
 @pytest.mark.parametrize("value", [b"relative/", b"", b"../x"])
