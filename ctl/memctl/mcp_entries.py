@@ -12,6 +12,8 @@ source  Claude Code 2.1.197, codex-cli 0.171.0, OpenCode 1, Kimi Code 2.1; Crush
 
 from __future__ import annotations
 
+import re
+import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -24,11 +26,16 @@ NAME = "memd"
 
 
 class Target(msgspec.Struct, frozen=True, kw_only=True):
-    """An agent's settings. `path` is where they are or would be."""
+    """An agent's settings. `path` is where they are or would be.
+
+    edit    the settings with our entry; the same text when it is there. raises Refused
+    remove  the settings without it; the same text when it is not there. raises Refused
+    """
 
     agent: str
     path: bytes
-    edit: Callable[[str], str]  # the settings with our entry; the same text when it is there. raises Refused
+    edit: Callable[[str], str]
+    remove: Callable[[str], str]
 
 
 def target(
@@ -58,7 +65,12 @@ def target(
             return _json(agent, folder + b"/.claude.json", ("mcpServers", NAME), entry)
         case "codex":
             path = place("CODEX_HOME", b"/.codex") + b"/config.toml"
-            return Target(agent=agent, path=path, edit=lambda text: with_codex(text, program, arguments))
+            return Target(
+                agent=agent,
+                path=path,
+                edit=lambda text: with_codex(text, program, arguments),
+                remove=without_codex,
+            )
         case "opencode":
             folder = config + b"/opencode"
             name = b"/opencode.jsonc" if exists(folder + b"/opencode.jsonc") else b"/opencode.json"
@@ -81,7 +93,30 @@ def target(
 
 
 def _json(agent: str, path: bytes, keys: tuple[str, ...], entry: Any) -> Target:
-    return Target(agent=agent, path=path, edit=lambda text: json_edit.put(text, keys, entry))
+    return Target(
+        agent=agent,
+        path=path,
+        edit=lambda text: json_edit.put(text, keys, entry),
+        remove=lambda text: without_json(text, keys),
+    )
+
+
+def without_json(text: str, keys: Sequence[str]) -> str:
+    """The settings without what stands under the last key, and without an object that is empty by that."""
+    if json_edit.is_blank(text):
+        return text
+    document = json_edit.parse(text)
+    parent = document
+    for key in keys[:-1]:
+        parent = parent.get(key) if isinstance(parent, dict) else None
+    if not isinstance(parent, dict) or keys[-1] not in parent:
+        return text
+    made = json_edit.drop(text, keys)
+    del parent[keys[-1]]
+    if not parent and not (json_edit.inside(made, keys[:-1]) or "").strip():
+        made = json_edit.drop(made, keys[:-1])
+        del document[keys[0]]
+    return json_edit.checked(made, document)
 
 
 def with_codex(text: str, program: str, arguments: Sequence[str]) -> str:
@@ -117,6 +152,47 @@ def with_codex(text: str, program: str, arguments: Sequence[str]) -> str:
     except TOMLKitError as reason:
         raise Refused(f"the file is not TOML: {reason}", remedy=json_edit.REMEDY) from None
     return made
+
+
+def without_codex(text: str) -> str:
+    """Codex's settings without our server; every other byte as it was. raises Refused"""
+    try:
+        before = tomllib.loads(text)
+    except (ValueError, RecursionError) as reason:
+        raise Refused(f"the file is not TOML: {reason}", remedy=json_edit.REMEDY) from None
+    servers = before.get("mcp_servers", {})
+    if not isinstance(servers, dict) or NAME not in servers:
+        return text
+    lines = re.findall(r"[^\n]*\n|[^\n]+", text)
+    kept: list[str] = []
+    is_inside = False
+    for line in lines:
+        if _own_table.match(line):
+            is_inside = True
+            if kept and not kept[-1].strip():
+                kept.pop()  # the empty line that came with it
+        elif is_inside and _boundary.match(line):
+            is_inside = False
+        if not is_inside:
+            kept.append(line)
+    made = "".join(kept)
+    left = {key: value for key, value in servers.items() if key != NAME}
+    rest = {key: value for key, value in before.items() if key != "mcp_servers"}
+    try:
+        after = tomllib.loads(made)
+    except ValueError:
+        after = {}
+    if after != ({**rest, "mcp_servers": left} if left else rest):
+        raise Refused(
+            "memd's entry is written in a way that cannot be taken out safely",
+            remedy="Take [mcp_servers.memd] out by hand.",
+        )
+    return made
+
+
+_key = r"[ \t]*[\"']?%s[\"']?[ \t]*"
+_own_table = re.compile(rf"[ \t]*\[{_key % 'mcp_servers'}\.{_key % NAME}(\.[^\]]*)?\][ \t]*(#.*)?\r?\n?$")
+_boundary = re.compile(r"[ \t]*(\[|#|\r?\n|$)")
 
 
 def _gap(text: str) -> str:

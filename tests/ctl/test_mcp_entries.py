@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from memctl.mcp_entries import target, with_codex
+from memctl.mcp_entries import target, with_codex, without_codex
 from memd.errors import Refused
 from support_daemon import Home
 
@@ -118,3 +118,46 @@ def test_the_change_is_shown_first_and_made_when_told_with_link_and_mode_kept(tm
     refused = home.memctl("install-mcp", "--agent", "claude", "--apply")
     assert (refused.returncode, real.read_text()) == (77, "{ broken")
     assert "nothing was changed" in refused.stderr
+
+
+JSON = '{\n  "theirs": 1, // why\n  "mcpServers": {\n    "other": {}\n  },\n}\n'
+
+
+@pytest.mark.parametrize("text", [JSON, '{"theirs": 1}', "{}\n", '{"a": []}'])
+@pytest.mark.parametrize("agent", ["claude", "opencode", "kimi", "crush"])
+def test_taking_the_entry_out_gives_the_settings_from_before(agent: str, text: str) -> None:
+    place = target(agent, b"/h", {}, lambda _: False, COMMAND)
+    assert place.remove(place.edit(text)) == text
+    assert place.remove(text) == text
+    assert place.remove("") == ""
+
+
+@pytest.mark.parametrize("text", [CODEX, "", "a = 1\n", CODEX.replace("\n", "\r\n")])
+def test_codex_goes_back_to_what_it_was(text: str) -> None:
+    made = with_codex(text, COMMAND[0], COMMAND[1:])
+    assert without_codex(made) == text
+    behind = made + "startup_timeout_sec = 9\n\n[mcp_servers.memd.env]\nA = 'b'\n\n# theirs\n[tui]\nx = 1\n"
+    assert tomllib.loads(without_codex(behind)) == {**tomllib.loads(text), "tui": {"x": 1}}
+    assert without_codex(behind).endswith("\n# theirs\n[tui]\nx = 1\n")
+    assert without_codex(text) == text
+
+
+@pytest.mark.parametrize("text", ["a = [", 'mcp_servers = { memd = { command = "x" } }'])
+def test_what_cannot_be_taken_out_safely_is_refused(text: str) -> None:
+    with pytest.raises(Refused):
+        without_codex(text)
+
+
+def test_the_entry_is_taken_out_when_told(tmp_path: Path) -> None:
+    home = Home(tmp_path / "home", runtime=tmp_path / "run")
+    settings = home.path / ".claude.json"
+    settings.write_text('{\n  "userID": "x"\n}')
+    before = settings.read_text()
+    assert home.json("uninstall-mcp", "--agent", "claude", "--apply")["changes"] is False
+    home.memctl("install-mcp", "--agent", "claude", "--apply")
+    with_entry = settings.read_text()
+    shown = home.memctl("uninstall-mcp", "--agent", "claude")
+    assert '-    "memd": {' in shown.stdout
+    assert settings.read_text() == with_entry
+    assert "goes without" in home.memctl("uninstall-mcp", "--agent", "claude", "--apply").stdout
+    assert settings.read_text() == before

@@ -1,4 +1,4 @@
-"""memctl install-mcp: the entry of memd's MCP server in an agent's settings; shown unless told to make it."""
+"""memctl install-mcp, uninstall-mcp: memd's MCP server in an agent's settings; shown unless told to apply."""
 
 from __future__ import annotations
 
@@ -14,16 +14,22 @@ from memd.errors import Refused
 
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    parser = subparsers.add_parser(
+    install = subparsers.add_parser(
         "install-mcp",
         description="Put memd's MCP server into an agent's settings. All else in them stays, byte for byte. "
         "Without --apply it only shows the change.",
     )
-    parser.add_argument(
-        "--agent", required=True, metavar="NAME", help="claude, codex, opencode, kimi or crush"
+    uninstall = subparsers.add_parser(
+        "uninstall-mcp",
+        description="Take memd's MCP server out of an agent's settings. All else in them stays, byte for "
+        "byte. Without --apply it only shows the change.",
     )
-    parser.add_argument("--apply", action="store_true", help="make the change")
-    parser.add_argument("--json", action="store_true", help="one JSON document")
+    for parser in (install, uninstall):
+        parser.add_argument(
+            "--agent", required=True, metavar="NAME", help="claude, codex, opencode, kimi or crush"
+        )
+        parser.add_argument("--apply", action="store_true", help="make the change")
+        parser.add_argument("--json", action="store_true", help="one JSON document")
 
 
 def run(options: argparse.Namespace) -> int:
@@ -31,6 +37,7 @@ def run(options: argparse.Namespace) -> int:
 
     agent = canonical(options.agent) or options.agent.strip().lower()
     variables = {os.fsdecode(name): value for name, value in os.environb.items()}
+    is_install = options.command == "install-mcp"
     target = mcp_entries.target(agent, paths.home_dir(), variables, os.path.lexists, server_command())
     path = os.path.realpath(target.path)  # settings that are a link stay one
     old, kind = files.read(path)
@@ -41,13 +48,13 @@ def run(options: argparse.Namespace) -> int:
     except UnicodeDecodeError:
         raise Refused(f"{shown(path)} is not UTF-8", remedy="Put the entry in by hand.") from None
     try:
-        new = target.edit(text)
+        new = target.edit(text) if is_install else target.remove(text)
     except Refused as reason:
         raise Refused(f"{shown(path)}: {reason}; nothing was changed", remedy=reason.remedy) from None
     changes = new != text
     if changes and options.apply:
-        mode = os.stat(path).st_mode & 0o777 if old is not None else 0o600
-        files.write(path, new.encode("utf-8"), old, mode)
+        facts = os.stat(path) if old is not None else None
+        files.write(path, new.encode("utf-8"), old, 0o600, like=facts)
     if options.json:
         view.print_json(
             {
@@ -60,16 +67,18 @@ def run(options: argparse.Namespace) -> int:
         )
         return 0
     if not changes:
-        print(f"{shown(path)} has the entry already")
+        print(f"{shown(path)} has {'the entry already' if is_install else 'no entry of memd'}")
     elif options.apply:
-        print(f"{agent} starts memd's MCP server from now on ({shown(path)})")
+        does = "starts memd's MCP server" if is_install else "goes without memd's MCP server"
+        print(f"{agent} {does} from now on ({shown(path)})")
     else:
         name = shown(path)
         lines = difflib.unified_diff(
             text.splitlines(keepends=True), new.splitlines(keepends=True), name, name + " (with --apply)"
         )
         sys.stdout.writelines(line if line.endswith("\n") else line + "\n" for line in lines)
-        print(f"\nIt runs: {shlex.join(server_command())}\nAdd --apply to make this change.", file=sys.stderr)
+        runs = f"It runs: {shlex.join(server_command())}\n" if is_install else ""
+        print(f"\n{runs}Add --apply to make this change.", file=sys.stderr)
     return 0
 
 
