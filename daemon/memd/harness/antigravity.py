@@ -19,6 +19,7 @@ import msgspec
 
 from memd.harness import antigravity_history as history
 from memd.harness.antigravity_history import HISTORY
+from memd.harness.antigravity_hooks import HOOKS
 from memd.harness.antigravity_launch import LAUNCH
 from memd.harness.losses import CLASSES
 from memd.harness.model import Adapter, Environment, Loss, Near, Parsed, Query, Session, Store
@@ -219,4 +220,5 @@ ADAPTER = Adapter(
     around=around,
     session_query="select cast('' as blob) from trajectory_metadata_blob where :session <> ''",
     launch=LAUNCH,
+    hooks=HOOKS,
 )

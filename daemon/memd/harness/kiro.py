@@ -18,6 +18,7 @@ from typing import Any
 
 import msgspec
 
+from memd.harness.kiro_hooks import HOOKS
 from memd.harness.kiro_launch import LAUNCH
 from memd.harness.kiro_records import V2, V3, begin, parse
 from memd.harness.model import Adapter, Environment, Session, Store
@@ -126,4 +127,5 @@ ADAPTER = Adapter(
     beside=beside,
     parse=parse,
     launch=LAUNCH,
+    hooks=HOOKS,
 )

@@ -7,6 +7,8 @@
     activity  its transcript is looked at
     end       so too; a session that was never asked anything gives back the handoff it had taken
 
+Where the text of a hook stands nowhere else, it goes into the ledger before the hook is answered.
+
 An agent that the agent itself started has the run's id in its environment too: it links nothing and is told
 nothing. A session without a run, or with one that is over, gets handoffs and the memory block. Nobody waits
 long: what cannot be answered in time is not claimed, and what must be done all the same is done later.
@@ -26,7 +28,7 @@ import trio
 from memd.errors import BadRequest, DiskError, MemdError
 from memd.harness import registry
 from memd.harness.model import Environment
-from memd.ledger.store.interface import Reader
+from memd.ledger.store.interface import Appended, Batch, Reader
 from memd.ledger.store.workstreams import Run
 from memd.service import hook_calls
 from memd.service.environments import Environments
@@ -34,6 +36,7 @@ from memd.service.handoffs import Handoffs
 from memd.service.healer import now_ms
 from memd.service.hook_calls import Call, Session
 from memd.service.hook_log import HookLog
+from memd.service.hook_texts import HookTexts
 from memd.service.hook_view import HooksState, Waiting
 from memd.service.runs import Runs
 from memd.service.spool import Note, Spool
@@ -66,6 +69,12 @@ class Records(Protocol):
     def look(self, paths: Iterable[bytes]) -> None: ...
 
     async def import_now(self, *, wait: bool) -> None: ...
+
+    async def scrub(self, text: str) -> str: ...
+
+    async def imports(self, harness: str, cwd: bytes) -> bool: ...
+
+    async def append(self, batch: Batch) -> Appended: ...
 
 
 class Healing(Protocol):
@@ -107,6 +116,9 @@ class HookService:
         self._environments = environments
         self._home = home
         self._telling = Telling(runs=runs, records=ledger, topics=topics, home=home)
+        self._texts = HookTexts(ledger)
+        self._wall_ms = wall_ms
+        self._begun: OrderedDict[tuple[str, str], None] = OrderedDict()
         self._log = HookLog(state + b"/hooks.json", wall_ms)
         self._spool = Spool(state + b"/spool")
         self._asked: OrderedDict[tuple[str, str], None] = OrderedDict()
@@ -128,16 +140,17 @@ class HookService:
             call = hook_calls.read(body)
         session = hook_calls.heard(call)
         self._log.note(session.adapter.name, session.event.name)
-        text, is_done = "", False
+        text, is_done, now = "", False, self._wall_ms()
         with trio.move_on_after(START_S if session.event.role == "start" else SOON_S):
             try:
+                await self._texts.take(session, now)
                 text = await self._heed(session, is_there)
                 is_done = True
             except FAILURES as reason:
                 log.warning("hook.failed", harness=session.adapter.name, reason=str(reason))
         if not is_done:
             log.info("hook.late", harness=session.adapter.name, role=session.event.role)
-            self._do_later(partial(self._link_late, session))
+            self._do_later(partial(self._link_late, session, now))
         return session.hooks.answer(session.event.name, text)
 
     async def _heed(self, session: Session, is_there: Callable[[], bool]) -> str:
@@ -162,11 +175,17 @@ class HookService:
         is_told, run = await self._stand(session)
         if not is_told:
             return ""
+        is_begun = session.event.is_each_turn and session.key in self._begun
+        if is_begun and not (run is not None and may_have_packet(start_of(session, run))):
+            return ""
         rendered: Rendered | None = None
         async with trio.open_nursery() as nursery:
             nursery.start_soon(self._link_memory, session)
-            rendered = await self._telling.render(session, run, has_block=True)
-        return await self._telling.claim(rendered, is_there)
+            rendered = await self._telling.render(session, run, has_block=not is_begun)
+        told = await self._telling.claim(rendered, is_there)
+        if session.event.is_each_turn and is_there():
+            _note(self._begun, session.key)
+        return told
 
     async def _prompt(self, session: Session, is_there: Callable[[], bool]) -> str:
         self._remember(session.key)
@@ -206,10 +225,7 @@ class HookService:
 
     def _remember(self, key: tuple[str, str]) -> None:
         """A session, or a run under no harness, had a prompt."""
-        self._asked[key] = None
-        self._asked.move_to_end(key)
-        while len(self._asked) > MAX_ASKED:
-            self._asked.popitem(last=False)
+        _note(self._asked, key)
 
     # -------------------------------------------------------------------------------------- linking
 
@@ -270,7 +286,8 @@ class HookService:
         real = await trio.to_thread.run_sync(os.path.realpath, transcript, abandon_on_cancel=True)
         self._records.look({transcript, real})
 
-    async def _link_late(self, session: Session) -> None:
+    async def _link_late(self, session: Session, at_ms: int) -> None:
+        await self._texts.take(session, at_ms)
         heard = session.heard
         is_its_own = heard.session and not (heard.harness or heard.is_inner)
         if is_its_own and session.event.role in ("start", "link", "prompt"):
@@ -336,11 +353,11 @@ class HookService:
             return
         self._log.note(session.adapter.name, session.event.name, note.at_ms)
         if payload:
-            self._do_later(partial(self._heed_late, session))
+            self._do_later(partial(self._heed_late, session, note.at_ms))
 
-    async def _heed_late(self, session: Session) -> None:
+    async def _heed_late(self, session: Session, at_ms: int) -> None:
         """A hook whose text was kept: all but its answer."""
-        await self._link_late(session)
+        await self._link_late(session, at_ms)
         if session.event.role in ("activity", "end"):
             await self._heed(session, lambda: False)
 
@@ -360,6 +377,14 @@ class HookService:
         except DiskError as reason:
             trouble = str(reason)
         return HooksState(fired=shown, waiting=waiting, trouble=trouble)
+
+
+def _note(known: OrderedDict[tuple[str, str], None], key: tuple[str, str]) -> None:
+    """Keep a key in mind, and the last `MAX_ASKED` of them."""
+    known[key] = None
+    known.move_to_end(key)
+    while len(known) > MAX_ASKED:
+        known.popitem(last=False)
 
 
 def _is_wanted(note: Note) -> bool:
