@@ -186,6 +186,7 @@ class Daemon:
                 ledger=self._ledger,
                 healer=self._healer,
                 environments=self._environments,
+                topics=self._topics,
                 home=home,
                 state=paths.state_dir(),
                 address=self._instance.address,

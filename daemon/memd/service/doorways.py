@@ -25,10 +25,12 @@ from memd.harness.launching import Argv, Delivered, Doorway
 from memd.harness.model import Adapter
 from memd.ledger.store.workstreams import Run
 from memd.service.runs import Runs
+from memd.service.telling import Topics, block_of
 from memd.workstream.delivery import Start
 from memd.workstream.room import room_of
 
 MAX_READ_BYTES = 1 << 20
+BLOCK_S = 1.0  # for the memory block, without which a child starts all the same
 OFFERED = b"offered.json"
 
 log = structlog.get_logger()
@@ -43,8 +45,9 @@ class _Offered(msgspec.Struct, frozen=True):
 class Doorways:
     """root: a folder of memd's own for what children are given"""
 
-    def __init__(self, runs: Runs, root: bytes) -> None:
+    def __init__(self, runs: Runs, topics: Topics, root: bytes) -> None:
         self._runs = runs
+        self._topics = topics
         self._root = root
 
     def folder(self, run: str) -> bytes:
@@ -62,10 +65,13 @@ class Doorways:
         deliver = adapter.launch.deliver
         if deliver is None or run.is_passing:
             return argv
+        block = ""
         start = _start(run, workspace, project)
         offer = await self._runs.offer(start, room_of(adapter.start_output_limit))
         packet = offer.packet.text if offer.packet is not None else ""
-        text = "\n".join(part for part in (offer.handoff_text, packet) if part)
+        with trio.move_on_after(BLOCK_S):
+            block = await block_of(self._topics, adapter.name, offer.left)
+        text = "\n".join(part for part in (offer.handoff_text, packet, block) if part)
         made = Delivered(argv=argv)
         if text:
             made = await trio.to_thread.run_sync(deliver, text, argv, doorway)

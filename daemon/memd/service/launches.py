@@ -39,6 +39,7 @@ from memd.service.places import IGNORE_MARKER, Located, locate
 from memd.service.plans import Carry, Going, Plans
 from memd.service.preflight import Preflight, Verdict, login_of
 from memd.service.runs import Records, Runs
+from memd.service.telling import Topics
 from memd.workstream import adoption, launch, report
 from memd.workstream.launch import Client
 from memd.workstream.opening import Ask, Prepared
@@ -62,6 +63,7 @@ class Launches:
         ledger: Records,
         healer: Healer,
         environments: Environments,
+        topics: Topics,
         home: bytes,
         state: bytes,
         address: bytes,
@@ -76,7 +78,7 @@ class Launches:
         self._carry = carry
         self._preflight = Preflight(state + b"/lookup")
         self._candidates = Candidates(ledger, self._preflight)
-        self._doorways = Doorways(runs, state + b"/runs")
+        self._doorways = Doorways(runs, topics, state + b"/runs")
         self._plans = Plans(
             runs=runs,
             healer=healer,

@@ -70,7 +70,7 @@ class Telling:
         offer = await self._offer(session, run, room)
         block = ""
         if has_block:
-            block = await self._block(adapter.name, offer.left if offer is not None else room)
+            block = await block_of(self._topics, adapter.name, offer.left if offer is not None else room)
         return Rendered(harness=adapter.name, offer=offer, block=block)
 
     async def claim(self, rendered: Rendered, is_there: Callable[[], bool]) -> str:
@@ -107,23 +107,24 @@ class Telling:
             log.warning("hook.untold", harness=session.adapter.name, reason=str(reason))
             return None
 
-    async def _block(self, harness: str, room: Room) -> str:
-        """The block of the memory folder within the room; empty when it is not wanted or has none."""
-        limit = room.left if room.unit == "bytes" else room.left * 3
-        for _ in range(BLOCK_TRIES):
-            if limit < LEAST_BLOCK:
-                break
-            try:
-                result = await self._topics.answer(protocol_memory.Context(limit=limit, harness=harness))
-            except (MemdError, OSError) as reason:
-                log.warning("hook.no_block", harness=harness, reason=str(reason))
-                break
-            text = result.text if isinstance(result, protocol_memory.Block) else ""
-            size = room.size(text)
-            if size <= room.left:
-                return text
-            limit = min(limit, len(text.encode("utf-8", "replace"))) * room.left // size - 1
-        return ""
+
+async def block_of(topics: Topics, harness: str, room: Room) -> str:
+    """The block of the memory folder within the room; empty when it is not wanted or has none."""
+    limit = room.left if room.unit == "bytes" else room.left * 3
+    for _ in range(BLOCK_TRIES):
+        if limit < LEAST_BLOCK:
+            break
+        try:
+            result = await topics.answer(protocol_memory.Context(limit=limit, harness=harness))
+        except (MemdError, OSError) as reason:
+            log.warning("hook.no_block", harness=harness, reason=str(reason))
+            break
+        text = result.text if isinstance(result, protocol_memory.Block) else ""
+        size = room.size(text)
+        if size <= room.left:
+            return text
+        limit = min(limit, len(text.encode("utf-8", "replace"))) * room.left // size - 1
+    return ""
 
 
 def start_of(session: Session, run: Run | None) -> Start:
