@@ -29,7 +29,7 @@ def _output_is_gone(code: int) -> int:
 
 
 def _run(words: list[str]) -> int:
-    if words and words[0] == "hook" and not {"-h", "--help"} & set(words):
+    if words and words[0] == "hook" and words[1:2] not in (["-h"], ["--help"]):
         from memctl import hook, quick
 
         return hook.main(words[1:], quick.known_event)

@@ -38,6 +38,7 @@ GROUPS: tuple[tuple[str, tuple[tuple[str, str, str], ...]], ...] = (
             ("handoff", "handoff", "leave a note for the session that goes on"),
             ("install-hooks", "install_hooks", "have agents tell memd of their sessions as they work"),
             ("uninstall-hooks", "install_hooks", "take those hooks out of their settings again"),
+            ("hook", "hook", "what those hooks do, for a look at it"),
             ("session", "session", "let a session of Claude Code go on in another login"),
             ("adopt", "session", "bind a session to a workstream of this checkout"),
             ("rename-project", "projects", "give a project another name"),

@@ -129,3 +129,10 @@ def test_a_state_folder_that_cannot_be_used_keeps_no_hook_from_answering(tmp_pat
     event = HookEvent(name="Stop", role="activity", harmless="{}")
     done = run(command(hook_file, "claude", event), tmp_path)
     assert (done.returncode, done.stdout, done.stderr) == (0, b"{}", b"")
+
+
+def test_its_help_is_for_people(tmp_path: Path) -> None:
+    argv = [sys.executable, "-P", "-m", "memctl", "hook", "--help"]
+    done = run(argv, tmp_path, PYTHONPATH=f"{ROOT / 'daemon'}:{ROOT / 'ctl'}")
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert b"HARNESS" in done.stdout
