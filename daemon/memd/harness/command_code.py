@@ -20,6 +20,7 @@ from collections.abc import Sequence
 
 import msgspec
 
+from memd.harness.command_code_hooks import HOOKS
 from memd.harness.command_code_launch import LAUNCH
 from memd.harness.command_code_records import (
     IMAGES,
@@ -364,4 +365,5 @@ ADAPTER = Adapter(
     parse=parse,
     start_output_limit=OutputLimit(4_000),
     launch=LAUNCH,
+    hooks=HOOKS,
 )

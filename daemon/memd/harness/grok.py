@@ -24,6 +24,7 @@ from collections.abc import Sequence
 
 import msgspec
 
+from memd.harness.grok_hooks import HOOKS
 from memd.harness.grok_launch import LAUNCH
 from memd.harness.grok_records import (
     FINISHED,
@@ -397,4 +398,5 @@ ADAPTER = Adapter(
     begin=begin,
     parse=parse,
     launch=LAUNCH,
+    hooks=HOOKS,
 )

@@ -22,6 +22,7 @@ from collections.abc import Sequence
 
 import msgspec
 
+from memd.harness.kimi_hooks import HOOKS
 from memd.harness.kimi_launch import LAUNCH
 from memd.harness.kimi_records import (
     IMAGES,
@@ -397,4 +398,5 @@ ADAPTER = Adapter(
     begin=begin,
     parse=parse,
     launch=LAUNCH,
+    hooks=HOOKS,
 )
