@@ -9,8 +9,9 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     parser = subparsers.add_parser(
         "hook",
         description=(
-            "Tell memd of an event of an agent and print what the agent is to be told. The event's JSON is read"
-            " from standard input. It ends with status 0 in any case: without an answer it prints what is harmless."
+            "Tell memd of an event of an agent and print what the agent is to be told. The event's JSON is"
+            " read from standard input. It ends with status 0 in any case; without an answer it prints what"
+            " is harmless."
         ),
     )
     parser.add_argument("harness", metavar="HARNESS", help="claude, codex, opencode, pi, ...")
