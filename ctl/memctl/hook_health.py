@@ -11,8 +11,6 @@ from memctl import (
     hook_interpreter,
     hook_places,
     hook_record,
-    hook_settings,
-    hook_toml,
     service_files,
 )
 from memctl.hook_install import Change
@@ -79,8 +77,10 @@ def _one(place: Place, change: Change) -> Finding:
         return Finding(level="warning", subject=subject, message=caveat.message, remedy=caveat.remedy)
     if place.hooks.trust == "codex" and (untrusted := _trust(place, subject)) is not None:
         return untrusted
-    count = f"{len(place.hooks.events)} events in " if place.settings.form != "file" else ""
-    return Finding(level="ok", subject=subject, message=f"{count}{where}")
+    if place.settings.form == "file":
+        return Finding(level="ok", subject=subject, message=where)
+    count = len(hook_install.events_of(place.hooks, place.settings))
+    return Finding(level="ok", subject=subject, message=f"{count} events in {where}")
 
 
 def _wrong_file(change: Change) -> list[str]:
@@ -94,8 +94,7 @@ def _wrong_file(change: Change) -> list[str]:
 
 def _wrong_settings(place: Place, change: Change) -> list[str]:
     """What is wrong with the hooks that stand there, each thing once."""
-    form = hook_toml if place.settings.form == "toml-hooks" else hook_settings
-    mine = form.found((change.old or b"").decode("utf-8"))
+    mine = hook_install.editor(place.settings.form).found((change.old or b"").decode("utf-8"))
     plain = [one for one in mine if one.own.kind == "plain"]
     wrong: dict[str, None] = {}
     hook_file = hook_files.hook_file().decode("utf-8", "surrogateescape")
@@ -105,13 +104,13 @@ def _wrong_settings(place: Place, change: Change) -> list[str]:
         if one.own.hook_file != hook_file:
             wrong[f"{one.own.hook_file or one.command} belongs to another memd"] = None
     events = [one.event for one in mine]
-    missing = [event.name for event in place.hooks.events if event.name not in events]
+    known = [event.name for event in hook_install.events_of(place.hooks, place.settings)]
+    missing = [name for name in known if name not in events]
     if missing:
         wrong[f"no hook for {', '.join(missing)}"] = None
     twice = sorted({event for event in events if events.count(event) > 1})
     if twice:
         wrong[f"more than one hook for {', '.join(twice)}"] = None
-    known = {event.name for event in place.hooks.events}
     extra = sorted({event for event in events if event not in known})
     if extra:
         wrong[f"a hook for {', '.join(extra)}, which memd no longer listens to"] = None

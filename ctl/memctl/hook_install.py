@@ -10,14 +10,23 @@ from __future__ import annotations
 
 import difflib
 import os
-import stat
 import time
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Literal
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Literal, Protocol
 
 import msgspec
 
-from memctl import files, hook_command, hook_files, hook_record, hook_settings, hook_toml, service_files
+from memctl import (
+    files,
+    hook_command,
+    hook_files,
+    hook_record,
+    hook_settings,
+    hook_shapes,
+    hook_toml,
+    service_files,
+    settings_files,
+)
 from memctl.hook_record import Installed
 from memctl.hook_settings import Edited, Found, Wanted
 from memctl.paths import shown
@@ -25,7 +34,7 @@ from memd import __version__
 from memd.errors import CannotCreate, MemdError, Refused
 
 if TYPE_CHECKING:
-    from memd.harness.hooking import Hooks, Settings
+    from memd.harness.hooking import HookEvent, Hooks, Settings
 
 State = Literal[
     "current",  # all is there as it would be written now
@@ -141,11 +150,11 @@ def _install(
     interpreter: bytes,
     runs: Callable[[str], bool],
 ) -> Change:
-    real, old = _read(place.path)
+    real, old = settings_files.read_through(place.path)
     if place.form == "file":
         return _install_file(agent, place, real, old)
-    text = _text(old)
-    form = hook_toml if place.form == "toml-hooks" else hook_settings
+    text = settings_files.text(old)
+    form = editor(place.form)
     mine = form.found(text)
     wanted = [
         Wanted(
@@ -153,8 +162,9 @@ def _install(
             command=_command(agent, hooks, event.name, mine, interpreter, runs),
             matcher=event.matcher,
             timeout_s=event.timeout_s,
+            output_bytes=event.output_bytes,
         )
-        for event in hooks.events
+        for event in events_of(hooks, place)
     ]
     edited = form.install(text, wanted, noted.hollow if noted else None)
     new = edited.text.encode("utf-8")
@@ -163,7 +173,7 @@ def _install(
         for event in edited.mixed
     ]
     if new != old:
-        notices += _linked_twice(real)
+        notices += settings_files.linked_twice(real)
     return Change(
         agent=agent,
         path=place.path,
@@ -182,6 +192,36 @@ def _install(
             is_made=noted.is_made if noted else old is None,
         ),
     )
+
+
+class Editor(Protocol):
+    """What puts hooks into settings of one form, and takes them out. All raise Refused."""
+
+    def found(self, text: str) -> tuple[Found, ...]: ...
+
+    def install(
+        self, text: str, wanted: Sequence[Wanted], hollow: Mapping[str, str] | None = None
+    ) -> Edited: ...
+
+    def uninstall(self, text: str, hollow: Mapping[str, str] | None = None) -> Edited: ...
+
+
+def editor(form: str) -> Editor:
+    match form:
+        case "json-flat":
+            return hook_shapes.FLAT
+        case "json-named":
+            return hook_shapes.NAMED
+        case "json-list":
+            return hook_shapes.LISTED
+        case "toml-hooks":
+            return hook_toml
+    return hook_settings
+
+
+def events_of(hooks: Hooks, place: Settings) -> tuple[HookEvent, ...]:
+    """The events that are written into that file."""
+    return tuple(event for event in hooks.events if not place.events or event.name in place.events)
 
 
 def _command(
@@ -259,7 +299,7 @@ def _strays(place: Settings, real: bytes) -> list[tuple[bytes, bytes]]:
 
 
 def _uninstall(agent: str, hooks: Hooks, place: Settings, noted: Installed | None) -> Change:
-    real, old = _read(place.path)
+    real, old = settings_files.read_through(place.path)
     none = Change(agent=agent, path=place.path, form=place.form, real=real, state="missing", old=old, new=old)
     if place.form == "file":
         state = service_files.judge(old)
@@ -272,12 +312,11 @@ def _uninstall(agent: str, hooks: Hooks, place: Settings, noted: Installed | Non
         )
     if old is None:
         return none
-    form = hook_toml if place.form == "toml-hooks" else hook_settings
-    edited = form.uninstall(_text(old), noted.hollow if noted else None)
+    edited = editor(place.form).uninstall(settings_files.text(old), noted.hollow if noted else None)
     new: bytes | None = edited.text.encode("utf-8")
     if new == old:
         return msgspec.structs.replace(none, notices=_left_mixed(edited))
-    is_ours_alone = place.form == "json-own" or (noted is not None and noted.is_made)
+    is_ours_alone = place.form in ("json-own", "json-list") or (noted is not None and noted.is_made)
     if is_ours_alone and edited.text.split() in ([], ["{}"]):
         new = None
     return msgspec.structs.replace(
@@ -285,7 +324,7 @@ def _uninstall(agent: str, hooks: Hooks, place: Settings, noted: Installed | Non
         state="current",
         new=new,
         is_kept=new is not None,
-        notices=(*_left_mixed(edited), *_linked_twice(real), *_moved(hooks, edited)),
+        notices=(*_left_mixed(edited), *settings_files.linked_twice(real), *_moved(hooks, edited)),
     )
 
 
@@ -302,73 +341,6 @@ def _left_mixed(edited: Edited) -> tuple[str, ...]:
     return tuple(
         f"{event}: a longer command there runs our hook; take it out by hand" for event in edited.mixed
     )
-
-
-# ------------------------------------------------------------------------------ the file
-
-
-def _read(path: bytes) -> tuple[bytes, bytes | None]:
-    """Where the file really is, and its content; None when there is none yet but it can be made.
-
-    raises  Refused for what cannot or must not be written, DiskError
-    """
-    name = shown(path)
-    try:
-        facts: os.stat_result | None = os.stat(path)
-    except FileNotFoundError:
-        facts = None
-    except OSError as reason:
-        raise Refused(
-            f"{name} cannot be followed to a file: {reason.strerror}",
-            remedy="Correct the links or folders on the way.",
-        ) from None
-    if facts is None:
-        _refuse_dangling(path)
-    elif not stat.S_ISREG(facts.st_mode):
-        raise Refused(f"{name} is no regular file", remedy="Look at what it is; memd leaves it.")
-    real = os.path.realpath(path)
-    where = name if real == path else f"{name} (really {shown(real)})"
-    folder = os.path.dirname(real)
-    while facts is None and not os.path.lexists(folder):
-        folder = os.path.dirname(folder)
-    if not os.access(folder, os.W_OK | os.X_OK) or (facts is not None and not facts.st_mode & stat.S_IWUSR):
-        raise Refused(
-            f"{where} may not be written",
-            remedy="Make it and its folder writable, or put the hooks in where the file is made from.",
-        )
-    if facts is None:
-        return real, None
-    content, kind = files.read(real)
-    if kind != "file":
-        raise Refused(f"{where} changed while it was being read", remedy="Repeat the command.")
-    return real, content
-
-
-def _refuse_dangling(path: bytes) -> None:
-    """Refuse a link to nothing, also in a folder on the way: what it should lead to is not ours to make."""
-    while path != os.path.dirname(path):
-        if os.path.islink(path) and not os.path.exists(path):
-            target = shown(os.readlink(path))
-            raise Refused(
-                f"{shown(path)} is a link to {target}, which does not exist",
-                remedy="Make what it leads to, or remove the link, then repeat the command.",
-            )
-        path = os.path.dirname(path)
-
-
-def _text(content: bytes | None) -> str:
-    try:
-        return (content or b"").decode("utf-8")
-    except UnicodeDecodeError:
-        raise Refused("it is not UTF-8", remedy="Save it as UTF-8, then repeat the command.") from None
-
-
-def _linked_twice(real: bytes) -> tuple[str, ...]:
-    try:
-        count = os.stat(real).st_nlink
-    except OSError:
-        return ()
-    return ("the file has another name, a hard link, which keeps the old content",) if count > 1 else ()
 
 
 # -------------------------------------------------------------------------------- doing

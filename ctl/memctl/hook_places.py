@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fnmatch
 import os
 import shutil
 from collections.abc import Iterable, Mapping, Sequence
@@ -19,13 +20,19 @@ if TYPE_CHECKING:
     from memd.harness.hooking import Hooks, Settings
     from memd.harness.model import Adapter
 
+OWN_FILES = ("file", "json-own", "json-list")
+
 
 class Place(msgspec.Struct, frozen=True, kw_only=True):
-    """One file of one agent."""
+    """One file of one agent.
+
+    group  the folder of files that get hooks together or not at all; empty: it stands for itself
+    """
 
     agent: str
     hooks: Hooks
     settings: Settings
+    group: bytes = b""
 
 
 def resolve(names: Sequence[str]) -> tuple[Adapter, ...]:
@@ -121,9 +128,9 @@ def _alike(usual: Sequence[Place], path: bytes, form: str) -> Place | None:
 
 
 def base(settings: Settings) -> bytes:
-    """The agent's own folder: it holds the settings, or the folder of plug-ins."""
+    """The agent's own folder: it holds the settings, or the folder of files like ours."""
     folder = os.path.dirname(settings.path)
-    return os.path.dirname(folder) if settings.form == "file" else folder
+    return os.path.dirname(folder) if settings.form in OWN_FILES else folder
 
 
 def shared(places: Sequence[Place]) -> tuple[tuple[str, str, bytes], ...]:
@@ -151,7 +158,24 @@ def _places(adapter: Adapter, config_homes: Sequence[bytes], variables: Mapping[
 
     assert adapter.hooks is not None
     environment = Environment(home=paths.home_dir(), variables=variables, config_homes=config_homes)
+    found: list[Place] = []
+    for settings in adapter.hooks.settings(environment):
+        group = settings.path if settings.each else b""
+        for one in _each(settings) if settings.each else [settings]:
+            found.append(Place(agent=adapter.name, hooks=adapter.hooks, settings=one, group=group))
+    return found
+
+
+def _each(settings: Settings) -> list[Settings]:
+    """The files that there are in a folder, each for itself."""
+    try:
+        names = sorted(os.listdir(settings.path))
+    except OSError:
+        return []
+    pattern = os.fsencode(settings.each)
+    chosen = [name for name in names if fnmatch.fnmatchcase(name, pattern)]
     return [
-        Place(agent=adapter.name, hooks=adapter.hooks, settings=settings)
-        for settings in adapter.hooks.settings(environment)
+        msgspec.structs.replace(settings, path=settings.path + b"/" + name, each="")
+        for name in chosen
+        if os.path.isfile(settings.path + b"/" + name)
     ]

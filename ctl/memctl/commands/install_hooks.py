@@ -98,6 +98,7 @@ def _install(options: argparse.Namespace) -> int:
             )
             for place in places
         ]
+        changes = _together(places, changes)
         if options.apply and any(change.state != "refused" for change in changes):
             hook_files.place()  # before anything names it
         results = _carried_out(changes, is_wanted=options.apply)
@@ -115,6 +116,28 @@ def _install(options: argparse.Namespace) -> int:
     if not places and not options.json:
         print("No agent was found here that memd has hooks for. Name one with --agent.", file=sys.stderr)
     return _worst(results) or trusting.exit_status
+
+
+def _together(places: Sequence[Place], changes: Sequence[Change]) -> list[Change]:
+    """Of files that get hooks all or none: none, when one of them cannot."""
+    bad = {
+        place.group: change
+        for place, change in zip(places, changes, strict=True)
+        if place.group and change.state == "refused"
+    }
+    made = []
+    for place, change in zip(places, changes, strict=True):
+        first = bad.get(place.group)
+        if first is not None and change.state != "refused" and change.is_needed:
+            change = msgspec.structs.replace(
+                change,
+                state="refused",
+                error=f"{hook_view.shown(change.path)} stays as it is, as does {hook_view.shown(first.path)}",
+                remedy=first.remedy,
+                exit_status=first.exit_status,
+            )
+        made.append(change)
+    return made
 
 
 def _add_caveats(place: Place, result: Result) -> None:

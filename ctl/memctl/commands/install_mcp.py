@@ -8,7 +8,7 @@ import os
 import shlex
 import sys
 
-from memctl import files, mcp_entries, paths, view
+from memctl import files, mcp_entries, paths, settings_files, view
 from memctl.paths import shown
 from memd.errors import Refused
 
@@ -39,10 +39,7 @@ def run(options: argparse.Namespace) -> int:
     variables = {os.fsdecode(name): value for name, value in os.environb.items()}
     is_install = options.command == "install-mcp"
     target = mcp_entries.target(agent, paths.home_dir(), variables, os.path.lexists, server_command())
-    path = os.path.realpath(target.path)  # settings that are a link stay one
-    old, kind = files.read(path)
-    if kind not in ("file", "absent"):
-        raise Refused(f"{shown(path)} is no regular file", remedy="Look at what it is; memd leaves it.")
+    path, old = settings_files.read_through(target.path)
     try:
         text = (old or b"").decode("utf-8")
     except UnicodeDecodeError:
