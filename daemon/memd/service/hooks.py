@@ -10,8 +10,9 @@
 Where the text of a hook stands nowhere else, it goes into the ledger before the hook is answered.
 
 An agent that the agent itself started has the run's id in its environment too: it links nothing and is told
-nothing. A session without a run, or with one that is over, gets handoffs and the memory block. Nobody waits
-long: what cannot be answered in time is not claimed, and what must be done all the same is done later.
+nothing; one that was started inside a session without a run is given no handoff. Any other session without a
+run, or with one that is over, gets handoffs and the memory block. Nobody waits long: what cannot be answered
+in time is not claimed, and what must be done all the same is done later.
 """
 
 from __future__ import annotations
@@ -38,6 +39,7 @@ from memd.service.hook_calls import Call, Session
 from memd.service.hook_log import HookLog
 from memd.service.hook_texts import HookTexts
 from memd.service.hook_view import HooksState, Waiting
+from memd.service.lineage import Lineage
 from memd.service.runs import Runs
 from memd.service.spool import Note, Spool
 from memd.service.telling import Rendered, Telling, Topics, start_of
@@ -123,6 +125,7 @@ class HookService:
         self._spool = Spool(state + b"/spool")
         self._asked: OrderedDict[tuple[str, str], None] = OrderedDict()
         self._put, self._later = trio.open_memory_channel[Callable[[], Awaitable[None]]](MAX_LATER)
+        self._lineage = Lineage()
         self._trouble = ""
 
     # ------------------------------------------------------------------------------------ answering
@@ -175,17 +178,27 @@ class HookService:
         is_told, run = await self._stand(session)
         if not is_told:
             return ""
+        is_inside = self._is_inside(session, run)
         is_begun = session.event.is_each_turn and session.key in self._begun
         if is_begun and not (run is not None and may_have_packet(start_of(session, run))):
             return ""
         rendered: Rendered | None = None
         async with trio.open_nursery() as nursery:
             nursery.start_soon(self._link_memory, session)
-            rendered = await self._telling.render(session, run, has_block=not is_begun)
+            rendered = await self._telling.render(
+                session, run, has_block=not is_begun, has_offer=not is_inside
+            )
         told = await self._telling.claim(rendered, is_there)
         if session.event.is_each_turn and is_there():
             _note(self._begun, session.key)
         return told
+
+    def _is_inside(self, session: Session, run: Run | None) -> bool:
+        """Whether an agent in another session started this one, without a run that would tell."""
+        if run is None and self._lineage.is_inside(session.call.pid, session.key):
+            return True
+        self._lineage.note(session.call.pid, session.key)
+        return False
 
     async def _prompt(self, session: Session, is_there: Callable[[], bool]) -> str:
         self._remember(session.key)
@@ -199,6 +212,7 @@ class HookService:
         return await self._telling.claim(rendered, is_there)
 
     async def _end(self, session: Session) -> None:
+        self._lineage.end(session.key)
         run = await self._run_of(session.call)
         if run is not None and run.session != session.heard.session:
             return  # an agent inside the run

@@ -63,11 +63,13 @@ class Telling:
         self._topics = topics
         self._home = home
 
-    async def render(self, session: Session, run: Run | None, *, has_block: bool) -> Rendered:
+    async def render(
+        self, session: Session, run: Run | None, *, has_block: bool, has_offer: bool = True
+    ) -> Rendered:
         """run: what the session was linked to; None: it is told handoffs, and no packet"""
         adapter, hooks = session.adapter, session.hooks
         room = room_of(adapter.start_output_limit, hooks.wrapper, is_escaped=hooks.is_escaped)
-        offer = await self._offer(session, run, room)
+        offer = await self._offer(session, run, room) if has_offer else None
         block = ""
         if has_block:
             block = await block_of(self._topics, adapter.name, offer.left if offer is not None else room)
