@@ -23,6 +23,7 @@ from memd.harness.launching import Intent
 from memd.harness.model import Adapter, Environment, Store
 from memd.ledger import sources
 from memd.ledger.lookup import Look, look_for
+from memd.ledger.search import clean
 from memd.workstream.adoption import shown_id
 
 T = TypeVar("T")
@@ -136,14 +137,15 @@ def _is_further(there: Look, here: Look) -> bool:
 def _present(adapter: Adapter, session: str, found: Look, mine: Environment, cwd: str) -> Verdict:
     assert adapter.launch is not None
     assert found.store is not None
-    if adapter.launch.is_bound and found.cwd and found.cwd != cwd:
+    begun = clean(found.cwd)
+    if adapter.launch.is_bound and begun and begun != cwd:
         return Verdict(
             notices=(
-                f"{adapter.title} goes on with session {shown_id(session)} in {_harmless(found.cwd)} only: a"
+                f"{adapter.title} goes on with session {shown_id(session)} in {_harmless(begun)} only: a"
                 " new one begins here, and the workstream goes on in that",
             )
         )
-    path = found.path if found.cwd and found.cwd != cwd else b""
+    path = found.path if begun and begun != cwd else b""
     usual = _roots(adapter.stores(Environment(home=mine.home)))
     own = _roots(sources.of(adapter, mine)) - usual
     if not own or found.store.root in own:
