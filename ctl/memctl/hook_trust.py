@@ -56,7 +56,7 @@ class Trusting:
             hooks = codex_trust.trust(program, path)
             waiting = [hook for hook in hooks if not hook.is_running]
             if not waiting:
-                self._lines.append(f"Codex trusts the {len(hooks)} hooks in {shown(path)}.")
+                self._lines.append(f"Codex trusts memd's hooks in {shown(path)}.")
         if any(not hook.is_enabled for hook in waiting):
             self._lines.append("Codex has hooks of memd switched off: see `/hooks` in Codex.")
         elif waiting:

@@ -67,7 +67,7 @@ def test_hooks_run_once_codex_was_told_to_trust_them(world: World) -> None:
     assert not heard(world)
 
     done = memd.ctl("install-hooks", "--agent", "codex", "--apply", "--trust")
-    assert "Codex trusts the 4 hooks" in done.err
+    assert "Codex trusts memd's hooks" in done.err
     assert trust(memd) == "trusted"
     settings = world.outside(f"{HOME}/.codex/config.toml").read_text()
     assert settings.startswith(before.rstrip())
