@@ -61,6 +61,19 @@ def test_a_number_that_was_given_again_is_another_process() -> None:
     assert not known.is_inside(30, INNER)
 
 
+def test_a_session_follows_another_in_the_very_same_process() -> None:
+    tree = Tree(p20=1, p30=20)
+    known = tree.lineage()
+    assert not known.is_next(20, OUTER)
+    known.note(20, OUTER)
+    assert known.is_next(20, ("claude", "after"))
+    assert not known.is_next(20, OUTER)
+    assert not known.is_next(20, ("codex", "after"))
+    assert not known.is_next(30, ("claude", "after"))
+    tree.reused.add(20)
+    assert not known.is_next(20, ("claude", "after"))
+
+
 def test_the_oldest_are_forgotten_and_circles_end(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(lineage, "MAX_AGENTS", 2)
     known = Tree(p20=1, p21=1, p22=1, p30=20, p31=22, p50=51, p51=50).lineage()

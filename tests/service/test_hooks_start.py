@@ -13,6 +13,7 @@ from memd import disk
 from memd.harness.packets import PACKET_MARKER
 from memd.ledger.store.workstreams import Run
 from memd.service import hooks
+from memd.service.lineage import Lineage
 from support_hook_service import Desk, told
 from support_ledger import S1, entry
 from support_workstreams import Lines
@@ -77,6 +78,24 @@ async def test_a_cleared_conversation_joins_the_workstream_and_is_told_no_packet
     assert desk.found(run).session == "after-clear"
     assert "after-clear" in [one.session for one in desk.lines.reader.workstreams.linked(run.workstream)]
     assert await desk.start("after-clear", run=run, source="clear") == ""  # the hook is installed twice
+
+
+@pytest.mark.parametrize("source", ["startup", "fork"])
+async def test_a_conversation_that_codex_begins_after_another_joins_the_workstream_too(
+    desk: Desk, source: str
+) -> None:
+    """Codex tells of `/new` and `/fork` as it tells of a first start; the process is the same."""
+    run = await desk.launch("codex")
+    desk.hooks._lineage = Lineage(str, lambda pid: 0)
+    for id in ("first", "second"):
+        start = {"session_id": id, "source": "startup" if id == "first" else source}
+        assert told(await desk.fire("SessionStart", "codex", run=run, **start)) == ""
+        await desk.fire("UserPromptSubmit", "codex", run=run, session_id=id)
+    assert desk.found(run).session == "second"
+    linked = desk.lines.reader.workstreams.linked(run.workstream)
+    assert {one.session for one in linked} == {"first", "second"}
+    await desk.fire("SessionStart", "codex", run=run, session_id="other", source="resume")
+    assert desk.found(run).session == "second"
 
 
 async def test_a_direct_launch_gets_handoff_and_memory_and_no_packet(desk: Desk) -> None:

@@ -51,6 +51,7 @@ def hear(event: str, payload: Mapping[str, object]) -> Heard:
         is_inner=bool(payload.get("agent_id")),
         is_again=source == "compact",
         is_clear=source == "clear",
+        is_new=source in ("startup", "fork"),  # /new and /fork on the screen are told like first ones
     )
 
 

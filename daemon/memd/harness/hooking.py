@@ -35,6 +35,8 @@ class HookEvent(msgspec.Struct, frozen=True, kw_only=True):
     may_tell   a text that is told here reaches the model too: for what the start could not be told
     keeps      the text of the payload exists nowhere else: it is kept when the daemon is away
     is_each_turn  of a start: it comes with every turn, and only the first of a conversation is its start
+    may_begin  it also comes when a person begins or takes up another conversation in the same process, and
+               does not say that this is so
     matcher    for settings files that want one; None: leave the key out
     timeout_s  what the settings file says; 0: leave the key out
     output_bytes  how much the settings file allows it to print, where they say so; 0: leave the key out
@@ -47,6 +49,7 @@ class HookEvent(msgspec.Struct, frozen=True, kw_only=True):
     may_tell: bool = False
     keeps: bool = False
     is_each_turn: bool = False
+    may_begin: bool = False
     matcher: str | None = None
     timeout_s: int = 0
     output_bytes: int = 0
@@ -59,6 +62,7 @@ class Heard(msgspec.Struct, frozen=True, kw_only=True):
     is_inner   of a sub-agent or an agent started by the agent: links nothing, is told nothing
     is_again   the same conversation goes on in the same process (compact): what memory says may be repeated
     is_clear   a new conversation was begun in the same process
+    is_new     the conversation was begun just now; whether its process had one before is not said
     variables  the store variables that the session goes by, as far as the place of its transcript shows them
     """
 
@@ -69,6 +73,7 @@ class Heard(msgspec.Struct, frozen=True, kw_only=True):
     is_inner: bool = False
     is_again: bool = False
     is_clear: bool = False
+    is_new: bool = False
     variables: Mapping[str, bytes] = {}
 
 

@@ -175,6 +175,8 @@ class HookService:
 
     async def _start(self, session: Session, is_there: Callable[[], bool]) -> str:
         self._see(session)
+        if session.event.is_each_turn:
+            self._remember(session.key)
         is_told, run = await self._stand(session)
         if not is_told:
             return ""
@@ -195,9 +197,10 @@ class HookService:
 
     def _is_inside(self, session: Session, run: Run | None) -> bool:
         """Whether an agent in another session started this one, without a run that would tell."""
-        if run is None and self._lineage.is_inside(session.call.pid, session.key):
+        pid = processes.behind_shells(session.call.pid)
+        if run is None and self._lineage.is_inside(pid, session.key):
             return True
-        self._lineage.note(session.call.pid, session.key)
+        self._lineage.note(pid, session.key)
         return False
 
     async def _prompt(self, session: Session, is_there: Callable[[], bool]) -> str:
@@ -251,15 +254,25 @@ class HookService:
         harness, id = session.key
         pid = session.call.pid
         try:
-            if session.heard.is_clear and run.session != id:
+            heard = session.heard
+            is_next = heard.is_clear or (heard.is_new and self._lineage.is_next(pid, session.key))
+            if is_next and run.session != id:
                 linked = await self._runs.go_on_in(run.id, harness, id, pid=pid)
             else:
-                is_prompt = session.event.role == "prompt"
+                is_prompt = session.event.role == "prompt" or session.event.is_each_turn
                 linked = await self._runs.link(run.id, harness, id, pid=pid, is_prompt=is_prompt)
         except UnknownSession as reason:
             log.warning("hook.unlinked", harness=harness, reason=str(reason))
             return True, None
         return linked is not None, linked
+
+    async def _is_another(self, session: Session, run: Run) -> bool:
+        """Whether the run's agent goes on in another conversation, and had been asked something in its own."""
+        if session.heard.is_clear:
+            return True
+        if not session.event.may_begin or not run.is_confirmed or not run.session:
+            return False
+        return await self._runs.is_agent(run.id, session.call.pid)
 
     async def _run_of(self, call: Call) -> Run | None:
         """The active run that the hook belongs to, or that it was started inside of."""

@@ -43,6 +43,11 @@ class Lineage:
         for pid in [pid for pid, (_, known) in self._agents.items() if known == session]:
             del self._agents[pid]
 
+    def is_next(self, pid: int, session: Key) -> bool:
+        """Whether that very process had another session of the same harness before."""
+        start, known = self._agents.get(pid, ("", session))
+        return known[0] == session[0] and known != session and start == self._start_of(pid)
+
     def is_inside(self, pid: int, session: Key) -> bool:
         """Whether that process was started below the process of another session that goes on."""
         if not self._agents or pid <= 1:
