@@ -213,8 +213,11 @@ for word in env.get("FAKE_DO", "").split():
         tell(rest.replace("_", " "), what == "say")
     elif what == "hook":
         import subprocess
-        payload = {"session_id": session, "cwd": os.getcwd(), "hook_event_name": rest}
-        done = subprocess.run([sys.executable, "-I", "-S", env["FAKE_HOOK"], name, rest],
+        chosen = value("--resume", "--session-id", "--session", "-s")
+        chosen = chosen or (args[args.index("resume") + 1] if "resume" in args else "")
+        payload = {"session_id": session or chosen, "cwd": os.getcwd(), "hook_event_name": rest}
+        more = ["--wait"] if rest in ("SessionStart", "context") else []
+        done = subprocess.run([sys.executable, "-I", "-S", env["FAKE_HOOK"], name, rest, *more],
                               input=json.dumps(payload).encode(), capture_output=True)
         with open(home + "/hooked", "ab") as file:
             file.write(done.stdout)

@@ -89,6 +89,18 @@ async def test_a_run_that_was_asked_before_a_clear_keeps_what_it_was_given(desk:
     assert desk.handoff_state(id) == "accepted"
 
 
+async def test_a_run_that_is_over_by_then_gives_back_too(desk: Desk) -> None:
+    id = await desk.note()
+    run = await desk.launch(session=S1)
+    await desk.start(S1, run=run)
+    await desk.fire("SessionEnd", run=run, session_id=S1)
+    await desk.runs.exited(run.id, 0)
+    assert desk.handoff_state(id) == "accepted"
+    async with desk.keeping():
+        pass
+    assert desk.handoff_state(id) == "open"
+
+
 async def test_an_agent_inside_a_run_gives_nothing_back(desk: Desk) -> None:
     id = await desk.note()
     run = await desk.launch(session=S1)

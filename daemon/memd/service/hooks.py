@@ -216,9 +216,11 @@ class HookService:
 
     async def _end(self, session: Session) -> None:
         self._lineage.end(session.key)
-        run = await self._run_of(session.call)
-        if run is not None and run.session != session.heard.session:
-            return  # an agent inside the run
+        run = await self._run_named(session.call)  # by now it may be over
+        if run is not None and (run.harness, run.session) != session.key:
+            if run.state == "active":
+                return  # an agent inside the run
+            run = None
         if await self._was_asked(session, run):
             return
         workspace, project = await self._telling.scope(session, run)
@@ -266,20 +268,15 @@ class HookService:
             return True, None
         return linked is not None, linked
 
-    async def _is_another(self, session: Session, run: Run) -> bool:
-        """Whether the run's agent goes on in another conversation, and had been asked something in its own."""
-        if session.heard.is_clear:
-            return True
-        if not session.event.may_begin or not run.is_confirmed or not run.session:
-            return False
-        return await self._runs.is_agent(run.id, session.call.pid)
-
     async def _run_of(self, call: Call) -> Run | None:
         """The active run that the hook belongs to, or that it was started inside of."""
+        run = await self._run_named(call)
+        return run if run is not None and run.state == "active" else None
+
+    async def _run_named(self, call: Call) -> Run | None:
         if not call.run:
             return None
-        run = await self._records.ask(lambda reader: reader.workstreams.run(call.run))
-        return run if run is not None and run.state == "active" else None
+        return await self._records.ask(lambda reader: reader.workstreams.run(call.run))
 
     def _see(self, session: Session) -> None:
         """A place that memd has not followed so far is followed from now on."""
