@@ -34,6 +34,12 @@ def test_one_that_went_on_is_it_when_none_was_begun() -> None:
     assert report.only([row("old", OLD)], ["old"], START) == ["old"]
 
 
+def test_one_that_the_workstream_had_before_was_not_begun_in_the_run() -> None:
+    rows = [row("a", NEW), row("b", NEW)]
+    assert report.only(rows, ["a", "b"], START, ["a"]) == ["b"]
+    assert report.only(rows, ["a"], START, ["a"]) == ["a"]
+
+
 def test_of_several_nobody_can_tell() -> None:
     assert report.only([row("a", NEW), row("b", NEW)], ["a", "b"], START) == []
     assert report.only([row("a", OLD), row("b", OLD)], ["a", "b"], START) == []

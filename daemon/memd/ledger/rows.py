@@ -22,6 +22,7 @@ from memd.ledger.sources import Source
 ROWS = 2000  # of one query in one round
 BYTES = 4 << 20
 REST_MS = 15 * 60 * 1000
+CALM_MS = 6_000  # after which what lies round a database of one session is certain (`Adapter.around`)
 DOCUMENT_ROWS = 500
 FAR_MS = 1 << 62
 
@@ -152,9 +153,13 @@ def is_resting(source: Source, now_ms: int) -> bool:
 
 
 def look_of(source: Source, now_ms: int) -> tuple[int | bytes, ...]:
-    """How a source looks: equal looks, nothing to do. A store that has come to rest looks otherwise once."""
+    """How a source looks: equal looks, nothing to do.
+
+    A store that has come to rest looks otherwise once, and a database already when it is calm.
+    """
     is_rows = source.store.database or source.store.documents
-    facts = (source.inode, source.size, source.mtime_ns + (is_rows and is_resting(source, now_ms)))
+    is_calm = source.store.database and now_ms - source.mtime_ns // 1_000_000 > CALM_MS
+    facts = (source.inode, source.size, source.mtime_ns + is_calm + (is_rows and is_resting(source, now_ms)))
     whose = _whose(source.store)
     return (*facts, whose) if whose else facts
 

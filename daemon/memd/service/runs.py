@@ -392,7 +392,8 @@ def _discover(run: Run, cwd: str, reader: Reader) -> str:
     ]
     adapter = adapters().get(run.harness)
     if adapter is not None and adapter.hooks is None:  # nothing ever says which: only one will do
-        found = report.only(rows, found, since_s)
+        linked = [one for one in found if reader.workstreams.workstreams_of(run.harness, one)]
+        found = report.only(rows, found, since_s, linked)
     return next(iter(found), "")
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import datetime
 import os
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from memd.harness.model import Session
 from memd.ledger.search import clean, instant
@@ -78,9 +78,14 @@ def discovered(rows: Sequence[SessionRow], cwd: str, since_s: float) -> list[str
     return [session for moment, session in sorted(found, reverse=True) if moment >= since_s]
 
 
-def only(rows: Sequence[SessionRow], found: Sequence[str], since_s: float) -> list[str]:
-    """The one of these sessions that was begun since then; of none the one that went on; of several none."""
-    began = {row.id for row in rows if (instant(row.started) or 0.0) >= since_s}
+def only(
+    rows: Sequence[SessionRow], found: Sequence[str], since_s: float, linked: Collection[str] = ()
+) -> list[str]:
+    """The one of these sessions that was begun since then; of none the one that went on; of several none.
+
+    linked  sessions that the workstream had before: none of them was begun now
+    """
+    began = {row.id for row in rows if (instant(row.started) or 0.0) >= since_s} - set(linked)
     fresh = [session for session in found if session in began]
     chosen = fresh or list(found)
     return chosen if len(chosen) == 1 else []
