@@ -14,6 +14,7 @@ Presence = Literal["alive", "gone", "unknown"]
 
 MAX_PID = (1 << 31) - 1
 MAX_ANCESTORS = 64
+SHELLS = frozenset({"ash", "bash", "busybox", "dash", "fish", "ksh", "mksh", "sh", "zsh"})
 
 # Linux's monotonic clock stands still while the machine sleeps, that of macOS does not.
 _STEADY = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
@@ -94,6 +95,21 @@ def is_below(pid: int, ancestor: int) -> bool:
     return False
 
 
+def behind_shells(pid: int) -> int:
+    """The process, or where it is a shell the nearest above it that is none: who had the shell run something.
+
+    Many programs start a command through `sh -c`, and not every shell makes way for the command.
+    """
+    at = pid
+    for _ in range(MAX_ANCESTORS):
+        if at <= 1:
+            break
+        if _name(at) not in SHELLS:
+            return at
+        at = parent_of(at)
+    return pid
+
+
 def boot_id() -> str:
     """What tells one boot of this machine from the next; empty when the system does not say."""
     try:
@@ -125,6 +141,21 @@ def _stat(pid: int) -> tuple[str, str] | None:
     """State and start of a process as the kernel's table has them; None where there is no such table."""
     fields = _stat_fields(pid)
     return None if fields is None else (fields[0], fields[19])
+
+
+def _name(pid: int) -> str:
+    """The name of its program, without a folder; empty when there is no such process, or it is hidden."""
+    try:
+        with open(f"/proc/{pid}/comm", "rb") as file:
+            return os.path.basename(file.read(64).decode("utf-8", "replace").strip())
+    except OSError:
+        pass
+    if sys.platform == "linux":
+        return ""
+    try:
+        return str(psutil.Process(pid).name()).lstrip("-")
+    except (psutil.Error, OSError, ValueError):
+        return ""
 
 
 def _stat_fields(pid: int) -> list[str] | None:

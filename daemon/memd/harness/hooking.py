@@ -35,8 +35,6 @@ class HookEvent(msgspec.Struct, frozen=True, kw_only=True):
     may_tell   a text that is told here reaches the model too: for what the start could not be told
     keeps      the text of the payload exists nowhere else: it is kept when the daemon is away
     is_each_turn  of a start: it comes with every turn, and only the first of a conversation is its start
-    may_begin  it also comes when a person begins or takes up another conversation in the same process, and
-               does not say that this is so
     matcher    for settings files that want one; None: leave the key out
     timeout_s  what the settings file says; 0: leave the key out
     output_bytes  how much the settings file allows it to print, where they say so; 0: leave the key out
@@ -49,7 +47,6 @@ class HookEvent(msgspec.Struct, frozen=True, kw_only=True):
     may_tell: bool = False
     keeps: bool = False
     is_each_turn: bool = False
-    may_begin: bool = False
     matcher: str | None = None
     timeout_s: int = 0
     output_bytes: int = 0

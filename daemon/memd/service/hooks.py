@@ -26,6 +26,7 @@ from typing import Protocol, TypeVar
 import structlog
 import trio
 
+from memd import processes
 from memd.errors import BadRequest, DiskError, MemdError
 from memd.harness import registry
 from memd.harness.model import Environment
@@ -257,7 +258,8 @@ class HookService:
         pid = session.call.pid
         try:
             heard = session.heard
-            is_next = heard.is_clear or (heard.is_new and self._lineage.is_next(pid, session.key))
+            agent = processes.behind_shells(pid)
+            is_next = heard.is_clear or (heard.is_new and self._lineage.is_next(agent, session.key))
             if is_next and run.session != id:
                 linked = await self._runs.go_on_in(run.id, harness, id, pid=pid)
             else:
