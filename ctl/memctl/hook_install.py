@@ -156,6 +156,8 @@ def _install(
     text = settings_files.text(old)
     form = editor(place.form)
     mine = form.found(text)
+    if not mine:
+        noted = None  # of an install that never came to its end, or whose hooks somebody took out by hand
     wanted = [
         Wanted(
             event=event.name,
@@ -382,10 +384,12 @@ def _facts(change: Change) -> os.stat_result | None:
         ) from None
 
 
-def record(changes: Sequence[Change]) -> None:
-    """Note what is installed now, and what no longer is; raises MemdError."""
-    done = [change for change in changes if change.state != "refused"]
-    hook_record.note(
-        [change.installed for change in done if change.installed is not None],
-        [(change.agent, change.path) for change in done if change.installed is None],
-    )
+def note_before(changes: Sequence[Change]) -> None:
+    """Note what taking hooks out again has to know, before they are put in. Raises MemdError."""
+    hook_record.note([change.installed for change in changes if change.installed is not None])
+
+
+def note_after(changes: Sequence[Change]) -> None:
+    """Forget of which hooks were taken out. Raises MemdError."""
+    done = [change for change in changes if change.installed is None and change.state != "refused"]
+    hook_record.note([], [(change.agent, change.path) for change in done])

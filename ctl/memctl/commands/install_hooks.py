@@ -85,6 +85,10 @@ def _install(options: argparse.Namespace) -> int:
         "the other program alone, so nothing is told twice. To keep them apart give one a folder of its own."
         for one, other, folder in hook_places.shared(places)
     ]
+    notices += [
+        f"{hook_view.shown(folder)} holds no file that hooks could stand in: make one, then repeat the command"
+        for folder in hook_places.empty(adapters, variables())
+    ]
     with hook_record.lock() if options.apply else contextlib.nullcontext():
         record = hook_record.read()
         changes = [
@@ -187,6 +191,8 @@ def variables() -> Mapping[str, bytes]:
 def _carried_out(changes: Sequence[Change], *, is_wanted: bool) -> list[Result]:
     """The changes made, each for itself, and noted; one that fails does not stop the others."""
     results = []
+    if is_wanted:
+        hook_install.note_before(changes)
     for change in changes:
         result = Result(change=change)
         if is_wanted and change.state != "refused" and change.is_needed:
@@ -203,7 +209,7 @@ def _carried_out(changes: Sequence[Change], *, is_wanted: bool) -> list[Result]:
                 )
         results.append(result)
     if is_wanted:
-        hook_install.record([result.change for result in results])
+        hook_install.note_after([result.change for result in results])
     return results
 
 
