@@ -166,6 +166,19 @@ def _places(adapter: Adapter, config_homes: Sequence[bytes], variables: Mapping[
     return found
 
 
+def empty(adapters: Iterable[Adapter], variables: Mapping[str, bytes]) -> tuple[bytes, ...]:
+    """Folders of agents that are here, in which each file would get hooks and there is none."""
+    from memd.harness.model import Environment
+
+    environment = Environment(home=paths.home_dir(), variables=variables)
+    return tuple(
+        settings.path
+        for adapter in adapters
+        for settings in (adapter.hooks.settings(environment) if adapter.hooks is not None else ())
+        if settings.each and os.path.isdir(os.path.dirname(settings.path)) and not _each(settings)
+    )
+
+
 def _each(settings: Settings) -> list[Settings]:
     """The files that there are in a folder, each for itself."""
     try:

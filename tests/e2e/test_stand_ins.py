@@ -280,6 +280,15 @@ def test_hooks_are_written_into_all_agents_or_none(desk: Desk) -> None:
     assert json.loads((desk.home.path / ".kiro/hooks/memd.json").read_text())["version"] == "v1"
 
 
+def test_without_any_agent_the_second_engine_has_no_place_for_hooks_and_that_is_said(desk: Desk) -> None:
+    (desk.home.path / ".kiro").mkdir()
+    done = desk.home.memctl("install-hooks", "--agent", "kiro", "--apply")
+    assert done.returncode == 0, done.stderr
+    assert ".kiro/agents holds no file for hooks to stand in" in done.stderr
+    assert not (desk.home.path / ".kiro/agents").exists()
+    assert (desk.home.path / ".kiro/hooks/memd.json").exists()
+
+
 # -------------------------------------------------------------------------------------- Antigravity
 
 

@@ -86,7 +86,7 @@ def _install(options: argparse.Namespace) -> int:
         for one, other, folder in hook_places.shared(places)
     ]
     notices += [
-        f"{hook_view.shown(folder)} holds no file that hooks could stand in: make one, then repeat the command"
+        f"{hook_view.shown(folder)} holds no file for hooks to stand in: make one, then repeat the command"
         for folder in hook_places.empty(adapters, variables())
     ]
     with hook_record.lock() if options.apply else contextlib.nullcontext():
