@@ -89,16 +89,22 @@ async def test_a_run_that_was_asked_before_a_clear_keeps_what_it_was_given(desk:
     assert desk.handoff_state(id) == "accepted"
 
 
-async def test_a_run_that_is_over_by_then_gives_back_too(desk: Desk) -> None:
-    id = await desk.note()
+async def test_a_session_that_was_resumed_and_not_asked_gives_its_handoff_back(desk: Desk) -> None:
     run = await desk.launch(session=S1)
-    await desk.start(S1, run=run)
-    await desk.fire("SessionEnd", run=run, session_id=S1)
+    desk.lines.put(entry("said in an earlier run"))
     await desk.runs.exited(run.id, 0)
-    assert desk.handoff_state(id) == "accepted"
+    id = await desk.note()
+    again = await desk.launch(session=S1)
     async with desk.keeping():
-        pass
+        await desk.start(S1, run=again, source="resume")
+        assert desk.handoff_state(id) == "accepted"
+        await desk.fire("SessionEnd", run=again, session_id=S1)
     assert desk.handoff_state(id) == "open"
+    desk.lines.put(entry("said now, by a hook that never came"))
+    async with desk.keeping():
+        await desk.start(S1, run=again, source="resume")
+        await desk.fire("SessionEnd", run=again, session_id=S1)
+    assert desk.handoff_state(id) == "accepted"
 
 
 async def test_an_agent_inside_a_run_gives_nothing_back(desk: Desk) -> None:

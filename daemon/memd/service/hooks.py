@@ -58,6 +58,7 @@ SPOOL_S = 10.0  # between two looks for notes
 SAVE_S = 60.0
 MAX_LATER = 1000
 MAX_ASKED = 2000  # sessions and runs that had a prompt and are remembered for it
+REACH = 64  # events of a workstream among which those of a session that ends are looked for
 LARGE = 256 << 10  # a message that is read in a thread
 FAILURES = (MemdError, OSError, trio.TooSlowError)
 
@@ -207,6 +208,7 @@ class HookService:
     async def _prompt(self, session: Session, is_there: Callable[[], bool]) -> str:
         self._remember(session.key)
         _, run = await self._stand(session)
+        self._lineage.note(processes.behind_shells(session.call.pid), session.key)
         if run is None:
             return ""
         self._remember(("", run.id))
@@ -217,11 +219,9 @@ class HookService:
 
     async def _end(self, session: Session) -> None:
         self._lineage.end(session.key)
-        run = await self._run_named(session.call)  # by now it may be over
+        run = await self._run_of(session.call)  # one that is over has seen to that itself
         if run is not None and (run.harness, run.session) != session.key:
-            if run.state == "active":
-                return  # an agent inside the run
-            run = None
+            return  # an agent inside the run
         if await self._was_asked(session, run):
             return
         workspace, project = await self._telling.scope(session, run)
@@ -234,14 +234,18 @@ class HookService:
         await self._handoffs.give_back(workspace, project, receiver)
 
     async def _was_asked(self, session: Session, run: Run | None) -> bool:
-        """Whether somebody said anything in that session, or in its run."""
+        """Whether somebody said anything in that session, or in its run since that began."""
         if session.key in self._asked:
             return True
         if run is not None and (run.is_confirmed or ("", run.id) in self._asked):
             return True
         harness, id = session.key
-        rows = await self._records.ask(lambda reader: reader.find(id, harness))
-        return any(row.events for row in rows)
+        if run is None:
+            rows = await self._records.ask(lambda reader: reader.find(id, harness))
+            return any(row.events for row in rows)
+        newest = await self._records.ask(lambda reader: reader.workstreams.tail(run.workstream, limit=REACH))
+        since = [event for event in newest if event.sequence > run.sync_through]
+        return any((event.harness, event.session) == session.key for event in since)
 
     def _remember(self, key: tuple[str, str]) -> None:
         """A session, or a run under no harness, had a prompt."""
@@ -272,13 +276,10 @@ class HookService:
 
     async def _run_of(self, call: Call) -> Run | None:
         """The active run that the hook belongs to, or that it was started inside of."""
-        run = await self._run_named(call)
-        return run if run is not None and run.state == "active" else None
-
-    async def _run_named(self, call: Call) -> Run | None:
         if not call.run:
             return None
-        return await self._records.ask(lambda reader: reader.workstreams.run(call.run))
+        run = await self._records.ask(lambda reader: reader.workstreams.run(call.run))
+        return run if run is not None and run.state == "active" else None
 
     def _see(self, session: Session) -> None:
         """A place that memd has not followed so far is followed from now on."""
