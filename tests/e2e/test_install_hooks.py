@@ -397,3 +397,30 @@ def test_the_hook_is_renewed_by_up_where_hooks_are_installed(home: Home, codex: 
     assert hook.read_bytes() == current
     home.json("uninstall-hooks", "--apply")
     assert hook.read_bytes() == current, "an agent that still runs would be blocked without it"
+
+
+def test_files_of_a_folder_get_hooks_together_or_not_at_all(home: Home) -> None:
+    folder = home.path / ".kiro" / "agents"
+    folder.mkdir(parents=True)
+    before = {"one.json": '{"name": "one"}', "two.json": '{"name": "two", "hooks": {}}', "notes.md": "theirs"}
+    for name, text in before.items():
+        (folder / name).write_text(text)
+    done = home.json("install-hooks", "--agent", "kiro", "--apply")
+    assert [os.path.basename(one["path"]) for one in done] == ["one.json", "two.json", "memd.json"]
+    for name in ("one.json", "two.json"):
+        assert set(ours_flat(folder / name)) == {"agentSpawn", "userPromptSubmit"}
+    home.json("uninstall-hooks", "--apply")
+    assert {name: (folder / name).read_text() for name in before} == before
+    assert not (home.path / ".kiro/hooks/memd.json").exists()
+
+    (folder / "two.json").write_text("{ broken")
+    refused = home.memctl("install-hooks", "--agent", "kiro", "--apply", "--json")
+    assert refused.returncode == 77
+    states = [(os.path.basename(one["path"]), one["state"]) for one in json.loads(refused.stdout)]
+    assert states == [("one.json", "refused"), ("two.json", "refused"), ("memd.json", "missing")]
+    assert (folder / "one.json").read_text() == before["one.json"]
+
+
+def ours_flat(path: Path) -> list[str]:
+    hooks = json.loads(path.read_text())["hooks"]
+    return [event for event, found in hooks.items() if hook_command.read(found[0]["command"]) is not None]
