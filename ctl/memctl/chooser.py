@@ -24,7 +24,7 @@ Renew = Callable[[], None]
 
 def choose(choices: Sequence[Choice], renew: Renew) -> str:
     """The session that is chosen; empty: a new one. raises KeyboardInterrupt, and what `renew` raises"""
-    if _can_move():
+    if can_move():
         from memctl import picker
 
         return picker.pick(choices, renew, RENEW_S)
@@ -80,7 +80,7 @@ def read_line(renew: Renew) -> str | None:
             due = time.monotonic() + RENEW_S
             continue
         if select.select([0], [], [], left)[0]:
-            more = os.read(0, 1024)
+            more = os.read(0, 1)  # no more than this line, whatever is there already
             if not more:
                 return held.decode("utf-8", "replace") if held else None
             held += more
@@ -92,7 +92,8 @@ def _write(text: str) -> None:
     sys.stderr.flush()
 
 
-def _can_move() -> bool:
+def can_move() -> bool:
+    """Whether a list to move in can be shown here."""
     return os.environ.get("TERM", "dumb") not in ("dumb", "unknown") and (
         importlib.util.find_spec("textual") is not None
     )
