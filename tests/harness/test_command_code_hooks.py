@@ -46,7 +46,9 @@ def test_what_a_start_says() -> None:
     assert heard.transcript == PAYLOAD["transcript_path"]
     assert not (heard.is_inner or heard.is_clear or heard.is_again)
     assert HOOKS.hear("SessionStart", {**PAYLOAD, "source": "clear"}).is_clear
-    assert not HOOKS.hear("SessionStart", {**PAYLOAD, "source": "resume"}).is_clear
+    resumed = HOOKS.hear("SessionStart", {**PAYLOAD, "source": "resume"})  # a fork and a clone say so too
+    assert (resumed.is_clear, resumed.is_new) == (False, True)
+    assert not HOOKS.hear("Stop", {key: value for key, value in PAYLOAD.items() if key != "source"}).is_new
 
 
 def test_no_variable_moves_the_settings() -> None:

@@ -80,6 +80,8 @@ def test_names_with_underscores_are_understood() -> None:
 def test_a_start_names_its_session_before_there_is_a_transcript() -> None:
     payload = {key: value for key, value in STOP.items() if key != "transcriptPath"}
     assert HOOKS.hear("SessionStart", payload).session == SESSION
+    assert HOOKS.hear("SessionStart", {**payload, "source": "new"}).is_new
+    assert not HOOKS.hear("SessionStart", {**payload, "source": "load"}).is_new
 
 
 def test_the_hooks_of_claude_that_grok_runs_too_leave_its_sessions_alone() -> None:

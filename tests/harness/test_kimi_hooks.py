@@ -45,7 +45,12 @@ def test_only_the_first_prompt_of_a_conversation_is_its_start() -> None:
 def test_session_and_directory_are_heard() -> None:
     heard = HOOKS.hear("UserPromptSubmit", PAYLOAD)
     assert (heard.session, heard.cwd) == (PAYLOAD["session_id"], "/home/dev/proj")
-    assert not (heard.is_inner or heard.is_clear or heard.is_again or heard.harness)
+    assert not (heard.is_inner or heard.is_clear or heard.is_new or heard.is_again or heard.harness)
+
+
+def test_a_start_says_whether_the_conversation_is_new() -> None:
+    assert HOOKS.hear("SessionStart", {**PAYLOAD, "source": "startup"}).is_new
+    assert not HOOKS.hear("SessionStart", {**PAYLOAD, "source": "resume"}).is_new
 
 
 @pytest.mark.parametrize(

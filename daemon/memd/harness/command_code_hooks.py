@@ -40,6 +40,7 @@ def hear(event: str, payload: Mapping[str, object]) -> Heard:
         cwd=text(payload, "cwd"),
         transcript=text(payload, "transcript_path"),
         is_clear=payload.get("source") == "clear",
+        is_new=payload.get("source") in ("startup", "resume"),
     )
 
 

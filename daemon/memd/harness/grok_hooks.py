@@ -51,6 +51,7 @@ def hear(event: str, payload: Mapping[str, object]) -> Heard:
         cwd=text(payload, "cwd", "workspaceRoot"),
         transcript=transcript,
         variables={"GROK_HOME": home} if home else {},
+        is_new=payload.get("source") == "new",
         is_inner=any(payload.get(name) for name in _INNER) or (event == STOP and not _is_over(payload)),
     )
 

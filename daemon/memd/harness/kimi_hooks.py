@@ -33,7 +33,11 @@ def settings(environment: Environment) -> tuple[Settings, ...]:
 
 
 def hear(event: str, payload: Mapping[str, object]) -> Heard:
-    return Heard(session=text(payload, "session_id"), cwd=text(payload, "cwd"))
+    return Heard(
+        session=text(payload, "session_id"),
+        cwd=text(payload, "cwd"),
+        is_new=payload.get("source") == "startup",
+    )
 
 
 def answer(event: str, told: str) -> str:
