@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from memd.harness.registry import adapters
+from support_adapters import FIXTURES
 
-FIXTURES = Path(__file__).resolve().parents[1] / "fixtures"
 NAMES = [name for name, adapter in adapters().items() if adapter.parse is not None]
 ODD: tuple[Any, ...] = ([], {}, [[1]], {"type": []}, -1, 1 << 70, 1.5, True, None, "", "\ud83d", "x" * 300)
 
