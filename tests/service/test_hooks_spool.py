@@ -80,6 +80,24 @@ def test_what_is_no_note_goes_and_what_is_not_ours_stays(folder: Path, tmp_path:
     assert (tmp_path / "elsewhere").read_bytes() == b"mine"
 
 
+def test_a_note_that_cannot_be_read_keeps_no_other_from_being_taken(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hook.leave_note(WHO, b"")
+    (first,) = folder.iterdir()
+    hook.leave_note(WHO, b"")
+    read = disk.Folder.read
+
+    def refused(self: disk.Folder, name: bytes, limit: int) -> bytes:
+        if name == os.fsencode(first.name):
+            raise DiskError("read", self.at(name), PermissionError(13, "Permission denied"))
+        return read(self, name, limit)
+
+    monkeypatch.setattr(disk.Folder, "read", refused)
+    assert len(taken(folder)) == 1
+    assert list(folder.iterdir()) == []
+
+
 def test_a_text_that_nobody_can_take_yet_is_kept(folder: Path) -> None:
     hook.leave_note((b"a-later-one", *WHO[1:]), b"text")
     hook.leave_note(WHO, b"")

@@ -114,6 +114,17 @@ async def test_an_id_that_is_no_run_is_as_none(desk: Desk, run: str) -> None:
     assert "the port stays 8123" in await desk.start("s1", run=run)
 
 
+@pytest.mark.parametrize("session", ["x" * 513, "a\u202eb", "ghp_" + "a1B2" * 9])
+async def test_an_id_that_cannot_be_kept_takes_no_handoff(desk: Desk, session: str) -> None:
+    id = await desk.note()
+    desk.topics.text = "MEMORY BLOCK"
+    assert await desk.start(session) == "MEMORY BLOCK"
+    assert desk.handoff_state(id) == "open"
+    run = await desk.launch()
+    assert await desk.start(session, run=run) == "MEMORY BLOCK"
+    assert desk.found(run).session == ""
+
+
 async def test_a_run_that_is_over_is_as_none(desk: Desk) -> None:
     await worked(desk)
     run = await desk.launch(session=S1)

@@ -24,6 +24,7 @@ from memd.service.hook_calls import Session
 from memd.service.runs import Runs
 from memd.workstream import scope
 from memd.workstream.delivery import Offer, Start, may_have_packet
+from memd.workstream.linking import check_id
 from memd.workstream.room import Room, room_of
 
 T = TypeVar("T")
@@ -38,6 +39,8 @@ class Asking(Protocol):
     """The ledger as far as it is asked here."""
 
     async def ask(self, question: Callable[[Reader], T]) -> T: ...
+
+    async def scrub(self, text: str) -> str: ...
 
 
 class Topics(Protocol):
@@ -97,6 +100,11 @@ class Telling:
         where = await trio.to_thread.run_sync(resolve, abandon_on_cancel=True)
         return where.workspace, where.project
 
+    async def _check(self, session: str) -> None:
+        """raises UnknownSession for what cannot be kept as the id of a session"""
+        scrubbed = await self._records.scrub(session)
+        check_id(session, lambda _: scrubbed)
+
     async def _offer(self, session: Session, run: Run | None, room: Room) -> Offer | None:
         """The handoff and the packet. None: what goes on in the same conversation has had them."""
         start = start_of(session, run)
@@ -104,7 +112,10 @@ class Telling:
             return None
         try:
             workspace, project = await self.scope(session, run)
-            return await self._runs.offer(replace(start, workspace=workspace, project=project), room)
+            offer = await self._runs.offer(replace(start, workspace=workspace, project=project), room)
+            if offer.handoff is not None and run is None:
+                await self._check(start.session)  # it is going to be written down
+            return offer
         except (MemdError, OSError) as reason:
             log.warning("hook.untold", harness=session.adapter.name, reason=str(reason))
             return None
