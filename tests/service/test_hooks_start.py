@@ -62,6 +62,23 @@ async def test_a_second_start_gets_no_packet_but_the_memory_again(desk: Desk) ->
         assert await desk.start(S1, run=run, source=source) == "MEMORY BLOCK"
 
 
+async def test_two_starts_at_once_are_told_once(desk: Desk) -> None:
+    await worked(desk)
+    await desk.note()
+    run = await desk.launch(session=S1)
+    texts: list[str] = []
+
+    async def start() -> None:
+        texts.append(await desk.start(S1, run=run))
+
+    async with trio.open_nursery() as nursery:
+        for _ in range(4):
+            nursery.start_soon(start)
+    assert sorted(len(text) > 0 for text in texts) == [False, False, False, True]
+    assert "the port stays 8123" in "".join(texts)
+    assert "first reply" in "".join(texts)
+
+
 async def test_a_compaction_takes_no_handoff(desk: Desk) -> None:
     id = await desk.note()
     assert await desk.start("s1", source="compact") == ""
