@@ -17,6 +17,7 @@ apart:
     signals     prints the number of each signal it gets, and ends with the third
     state       prints how signals are handled and blocked, as /proc says
     tty         prints whether it is in the terminal's foreground, and the terminal's size
+    raw         sets the terminal as programs with a screen do
     file:NAME   prints the content of the file that the variable NAME leads to
 """
 
@@ -252,6 +253,9 @@ for word in env.get("FAKE_DO", "").split():
     elif what == "tty":
         size = os.get_terminal_size(1)
         print("foreground" if os.tcgetpgrp(0) == os.getpgrp() else "background", size.columns, flush=True)
+    elif what == "raw":
+        import tty
+        tty.setraw(0)
     elif what == "file":
         print(open(env[rest]).read(), flush=True)
     elif what:

@@ -21,6 +21,7 @@ import os
 import select
 import signal
 import subprocess
+import termios
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import FrameType
@@ -31,6 +32,25 @@ CONTINUES_S = 0.05  # between a stop and the continuation of a group that is tol
 _TERMINAL = (signal.SIGINT, signal.SIGQUIT)
 _MEANT_FOR_IT = (signal.SIGTERM, signal.SIGHUP)
 _STOPS_OF_TERMINALS = (signal.SIGTSTP, signal.SIGTTIN, signal.SIGTTOU)
+
+
+class Terminal:
+    """How the terminal was set before the child. A child that is killed may leave it as it used it; a shell
+    puts it right after one of its own that was, but for the shell it is us that ended, and well."""
+
+    def __init__(self) -> None:
+        try:
+            self._settings = termios.tcgetattr(0)
+        except (termios.error, OSError, ValueError):
+            self._settings = []
+
+    def restore(self) -> None:
+        """Nothing happens where there is no terminal, or somebody else has it in the foreground."""
+        try:
+            if self._settings and os.tcgetpgrp(0) == os.getpgrp():
+                termios.tcsetattr(0, termios.TCSADRAIN, self._settings)
+        except (termios.error, OSError):
+            pass
 
 
 class Ended(BaseException):

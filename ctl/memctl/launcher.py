@@ -17,7 +17,7 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from memctl import client
-from memctl.child import Child, Ended, endable, watching
+from memctl.child import Child, Ended, Terminal, endable, watching
 from memctl.conversation import Broken, Conversation
 from memd import protocol_runs as runs
 from memd.errors import MemdError, TryAgain, Unavailable, UsageError
@@ -117,6 +117,11 @@ def _prepare_of(order: Order, names: tuple[str, ...]) -> runs.Prepare:
         cwd = os.getcwdb()
     except OSError:
         raise UsageError("this directory is gone", remedy="Change to one that exists.") from None
+    if sum(len(argument) for argument in order.native) > runs.MAX_ARGUMENTS_BYTES:
+        raise UsageError(
+            f"the arguments are longer than {runs.MAX_ARGUMENTS_BYTES >> 10} KiB",
+            remedy="Give a long text to the agent in a file.",
+        )
     environment = os.environb
     return runs.Prepare(
         cwd=cwd,
@@ -142,7 +147,12 @@ def _prepared(line: Conversation, order: Order, prepare: runs.Prepare) -> runs.R
     is_told = prepare.is_retry
     while True:
         try:
+            if is_told and not line.is_open:
+                line.open(start=True)  # whoever waits long outlives a daemon
             return line.say(prepare, runs.Ready)
+        except Broken:
+            if not is_told:
+                raise
         except client.Rejected as reason:
             if reason.code != "busy" or (not order.is_waiting and time.monotonic() >= until):
                 raise
@@ -191,6 +201,7 @@ def _run(line: Conversation, child: Child, ready: runs.Ready, plan: runs.LaunchP
     if child.was_interrupted:
         raise KeyboardInterrupt
     tether = Tether(line, ready)
+    terminal = Terminal()
     try:
         child.start(plan.executable, plan.arguments, plan.cwd, _environment(plan))
     except OSError as reason:
@@ -201,6 +212,8 @@ def _run(line: Conversation, child: Child, ready: runs.Ready, plan: runs.LaunchP
         return NO_START
     tether.begin(child.pid)
     status = child.wait(tether.descriptors, tether.serve)
+    if status < 0:
+        terminal.restore()
     tether.settle()
     _close(tether, status if status >= 0 else 128 - status)
     return status if status >= 0 else NO_SIGNAL_STATUS
@@ -208,10 +221,25 @@ def _run(line: Conversation, child: Child, ready: runs.Ready, plan: runs.LaunchP
 
 def _environment(plan: runs.LaunchPlan) -> dict[bytes, bytes]:
     environment = dict(os.environb)
+    _undo_coercion(environment)
     for name in plan.unset:
         environment.pop(os.fsencode(name), None)
     environment.update({os.fsencode(name): value for name, value in plan.set.items()})
     return environment
+
+
+def _undo_coercion(environment: dict[bytes, bytes]) -> None:
+    """In the C locale the interpreter sets `LC_CTYPE` for itself; the child is to have what we were given."""
+    if environment.get(b"LC_CTYPE") not in (b"C.UTF-8", b"C.utf8", b"UTF-8"):
+        return
+    try:
+        with open("/proc/self/environ", "rb") as file:
+            given = dict(entry.split(b"=", 1) for entry in file.read().split(b"\0") if b"=" in entry)
+    except OSError:
+        return
+    environment.pop(b"LC_CTYPE")
+    if b"LC_CTYPE" in given:
+        environment[b"LC_CTYPE"] = given[b"LC_CTYPE"]
 
 
 class Tether:

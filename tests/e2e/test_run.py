@@ -289,3 +289,12 @@ def test_case_26_a_swept_session_is_replaced_by_a_fresh_one(desk: Desk, tmp_path
     for _, text in expected["messages"]:
         assert text in said
     assert not any(text in row for row in said for text in expected["never"])
+
+
+def test_arguments_that_are_too_long_for_a_message_are_refused_in_words(desk: Desk) -> None:
+    done = desk.run("claude", *["x" * 100_000] * 6)
+    assert done.returncode == 64
+    assert "KiB" in done.stderr
+    assert desk.fakes.starts() == []
+    desk.ok("claude", *["x" * 100_000] * 5)
+    assert len(desk.args()[4]) == 100_000

@@ -174,3 +174,19 @@ def test_who_ends_it_before_there_is_a_child_leaves_nothing(desk: Desk, number: 
     assert len(desk.fakes.starts()) == 1
     desk.fakes.go()
     assert holder.wait(20) == 0
+
+
+def test_a_child_that_is_killed_leaves_the_terminal_as_it_was(desk: Desk) -> None:
+    bash = desk.terminal(["/bin/sh", "-c", f"{line('claude')}; stty -a"], FAKE_DO="raw die:9")
+    assert bash.wait() == 0
+    assert " icanon" in bash.text()
+    assert " echo " in bash.text()
+
+
+def test_a_variable_that_only_our_interpreter_set_is_not_the_childs(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (desk.fakes.folder / "codex").write_text("#!/bin/sh\nenv\n")
+    monkeypatch.delitem(desk.home.environment, "LANG")
+    assert "LC_CTYPE" not in desk.run("codex").stdout
+    assert "LC_CTYPE=C\n" in desk.run("codex", LC_CTYPE="C").stdout

@@ -10,6 +10,7 @@ import pytest
 import trio
 
 from memd import disk
+from memd.harness.model import Session
 from memd.ledger.store.workstreams import Process, Run
 from memd.service.runs import DISCOVERY_SLACK_S, Runs
 from memd.workstream import report
@@ -127,3 +128,19 @@ async def test_whoever_keeps_something_for_a_run_hears_of_its_end(runs: Runs) ->
     await runs.started(second.run.id, AGENT)
     await runs.exited(second.run.id, 0)
     assert over == [first.run.id, second.run.id]
+
+
+async def test_a_session_that_was_begun_in_the_run_beats_one_that_goes_on_beside_it(
+    runs: Runs, lines: Lines
+) -> None:
+    lines.clock.wall_ms = 1_770_113_000_000  # 2026-02-03T10:03:20Z
+    made = await runs.prepare(ask("codex"))
+    await runs.started(made.run.id, AGENT)
+    for name, started, active in (
+        ("mine", "2026-02-03T10:03:21Z", "2026-02-03T10:03:30Z"),
+        ("beside", "2026-02-03T08:00:00Z", "2026-02-03T10:03:40Z"),
+    ):
+        place = Session(id=name, cwd=CWD.decode(), started=started)
+        lines.put(entry(name, session=name, occurred_at=active), harness="codex", sessions=[place])
+    closed = await runs.exited(made.run.id, 0)
+    assert closed.run.session == "mine"

@@ -69,13 +69,17 @@ def batch(run: Run, said: Sequence[str], loss_count: int, now_ms: int) -> Batch:
 
 
 def discovered(rows: Sequence[SessionRow], cwd: str, since_s: float) -> list[str]:
-    """Sessions of a checkout with activity since then, newest first: where a run may have been."""
+    """Sessions of a checkout with activity since then: where a run may have been.
+
+    Those that were begun since then come first, newest activity first: a session that somebody else has held
+    here for long may well be the one that was written to last.
+    """
     found = [
-        (instant(row.last_activity) or 0.0, row.id)
+        ((instant(row.started) or 0.0) >= since_s, instant(row.last_activity) or 0.0, row.id)
         for row in rows
         if row.cwd == cwd and not row.is_side and row.events
     ]
-    return [session for moment, session in sorted(found, reverse=True) if moment >= since_s]
+    return [session for _, moment, session in sorted(found, reverse=True) if moment >= since_s]
 
 
 def only(
