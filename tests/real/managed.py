@@ -147,9 +147,7 @@ def family(running: Running) -> list[psutil.Process]:
 
 
 def kill_all(processes: Sequence[psutil.Process]) -> None:
-    """End them at one stroke: none is left that could tell of the others."""
-    for process in processes:
-        process.suspend()
+    """kill -9, the launcher first: it must not live to see the agent die."""
     for process in processes:
         process.kill()
 
