@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from memctl.paths import home_dir, shown
 from memctl.registry import LOCAL, Link
-from memd.errors import MemdError
+from memd.errors import MemdError, TryAgain
 
 _TIME = re.compile(r"\d{4}-\d{2}-\d{2}[Tt ]\d{2}:\d{2}:\d{2}(?:\.\d{1,9})?(?:[Zz]|[+-]\d{2}:\d{2})", re.ASCII)
 
@@ -59,14 +59,29 @@ def objection(link: Link) -> str:
     return ""
 
 
-def instant(link: Link) -> datetime.datetime | None:
-    """When it was used last; None for what is no RFC 3339 time."""
-    if _TIME.fullmatch(link.linked_at) is None:
+def moment(text: str) -> datetime.datetime | None:
+    """An RFC 3339 time; None for anything else."""
+    if _TIME.fullmatch(text) is None:
         return None
     try:
-        return datetime.datetime.fromisoformat(link.linked_at.upper()).astimezone(datetime.UTC)
+        return datetime.datetime.fromisoformat(text.upper()).astimezone(datetime.UTC)
     except (ValueError, OverflowError):
         return None
+
+
+def enter(link: Link, again: str) -> None:
+    """Make it the working directory, if it is still what it was a moment ago.
+
+    again   the command to repeat
+    raises  TryAgain, OSError
+    """
+    reason = objection(link)
+    if not reason:
+        os.chdir(link.path)
+        reason = objection(link) or ("" if os.getcwdb() == link.path else "it was moved")
+    if reason:
+        raise TryAgain(f"{shown(link.path)} changed just now: {reason}", remedy=f"Run `{again}` again.")
+    os.environb[b"PWD"] = link.path
 
 
 def newest_first(rows: Iterable[Link], workspace: str = "") -> tuple[list[Link], list[Objection]]:
@@ -79,11 +94,11 @@ def newest_first(rows: Iterable[Link], workspace: str = "") -> tuple[list[Link],
     for row in rows:
         if row.ledger != LOCAL or (workspace and row.workspace != workspace):
             continue
-        moment = instant(row)
-        if moment is None:
+        at = moment(row.linked_at)
+        if at is None:
             timeless.append(Objection(row, f"its time {row.linked_at[:40]!r} cannot be read"))
         else:
-            timed.append((moment, row))
+            timed.append((at, row))
     timed.sort(key=lambda one: (one[1].workspace, one[1].project))
     timed.sort(key=lambda one: one[0], reverse=True)  # stable: those of one moment stay in that order
     return [row for _, row in timed], timeless

@@ -32,6 +32,7 @@ GROUPS: tuple[tuple[str, tuple[tuple[str, str, str], ...]], ...] = (
         "lines of work",
         (
             ("continue", "continue_", "go on in the checkout that was used last, from anywhere"),
+            ("show", "show", "choose a project and an agent, from anywhere"),
             ("workstreams", "workstreams", "list the lines of work in this checkout"),
             ("workstream-search", "workstreams", "search one of them, or show its newest events"),
             ("rename-workstream", "workstreams", "give one another name"),

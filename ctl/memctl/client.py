@@ -77,17 +77,21 @@ def ask(
     return reply
 
 
-def ask_text(request: protocol.AnyRequest) -> tuple[int, bytes]:
+def ask_text(
+    request: protocol.AnyRequest, *, start: bool = True, timeout_s: float = ANSWER_S
+) -> tuple[int, bytes]:
     """The daemon's rendered answer: an exit status and what to print; starts a daemon where none runs.
 
     raises Unavailable, Rejected
     """
     try:
-        kind, body = hook.exchange(b"j", protocol.encode(request), ANSWER_S)
-    except hook.Unreachable:
+        kind, body = hook.exchange(b"j", protocol.encode(request), timeout_s)
+    except hook.Unreachable as gone:
+        if not start:
+            raise Unavailable(f"memd is not running ({gone})") from None
         start_daemon()
         try:
-            kind, body = hook.exchange(b"j", protocol.encode(request), ANSWER_S)
+            kind, body = hook.exchange(b"j", protocol.encode(request), timeout_s)
         except hook.Unreachable as reason:
             raise Unavailable(f"memd was started but does not answer ({reason})") from None
     if kind == b"t":

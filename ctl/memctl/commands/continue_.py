@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 from collections.abc import Sequence
 
 from memctl import registry, work
-from memctl.checkouts import Objection, newest_first, objection
+from memctl.checkouts import Objection, enter, newest_first, objection
 from memctl.paths import shown
 from memctl.registry import Link
-from memd.errors import NotFound, TryAgain
+from memd.errors import NotFound
 
 MAX_NAMED = 20
 
@@ -33,7 +32,7 @@ def run(options: argparse.Namespace) -> int:
     print(
         f"memctl: going on with {chosen.workspace}/{chosen.project} in {shown(chosen.path)}", file=sys.stderr
     )
-    _enter(chosen)
+    enter(chosen, "memctl continue")
     from memctl import cli
 
     words = [f"--{word}" for word in ("yolo", "fresh") if getattr(options, word)]
@@ -65,14 +64,3 @@ def choose(rows: Sequence[Link], workspace: str = "") -> Link:
         f"of {len(skipped)} saved checkouts{where} none can be used",
         remedy="Go to the one you mean and start there, with `memctl run`.",
     )
-
-
-def _enter(link: Link) -> None:
-    """Make it the working directory, if it is still what it was a moment ago. raises TryAgain, OSError"""
-    os.chdir(link.path)
-    reason = objection(link) or ("" if os.getcwdb() == link.path else "it was moved")
-    if reason:
-        raise TryAgain(
-            f"{shown(link.path)} changed just now: {reason}", remedy="Run `memctl continue` again."
-        )
-    os.environb[b"PWD"] = link.path
