@@ -1,8 +1,10 @@
-"""One connection to the daemon that carries a launcher's conversation, step by step."""
+"""A launcher's two conversations: one connection to the daemon, step by step, and lines for the person."""
 
 from __future__ import annotations
 
+import contextlib
 import select
+import sys
 from typing import TYPE_CHECKING, TypeVar
 
 import msgspec
@@ -11,6 +13,7 @@ from memctl import client, hook
 from memd import protocol
 from memd import protocol_runs as runs
 from memd.errors import Unavailable
+from memd.frame import harmless
 
 if TYPE_CHECKING:
     import _socket
@@ -20,6 +23,14 @@ A = TypeVar("A", bound=runs.Answer)
 
 ANSWER_S = 60.0
 SLOW_S = 1.0  # after which somebody who waits should know what for
+
+
+def say(line: str) -> None:
+    """A line for people. Whoever closed standard error does not want to hear of anything."""
+    with contextlib.suppress(OSError, ValueError):
+        end = "\r\n" if sys.stderr.isatty() else "\n"  # a program in the foreground may have it raw
+        sys.stderr.write(f"memctl: {harmless(line)}{end}")
+        sys.stderr.flush()
 
 
 class Broken(Exception):

@@ -9,9 +9,11 @@ from typing import Any
 import pytest
 
 from memctl import client, launcher
+from memctl import tether as tether_module
 from memctl.commands.run import split
 from memctl.conversation import Broken
-from memctl.launcher import Order, Tether
+from memctl.launcher import Order
+from memctl.tether import ANSWER_S, Tether
 from memd import protocol
 from memd import protocol_runs as runs
 from memd.errors import Unavailable
@@ -109,6 +111,7 @@ class Clock:
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     made = Clock()
     monkeypatch.setattr(launcher, "time", made)
+    monkeypatch.setattr(tether_module, "time", made)
     return made
 
 
@@ -123,6 +126,7 @@ def line() -> Iterator[Line]:
 def told(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     lines: list[str] = []
     monkeypatch.setattr(launcher, "say", lines.append)
+    monkeypatch.setattr(tether_module, "say", lines.append)
     return lines
 
 
@@ -200,7 +204,7 @@ def names(line: Line) -> list[str]:
 def test_the_child_is_told_of_and_then_nothing_is_said(
     tether: Tether, line: Line, input_is: Callable[[bool], None]
 ) -> None:
-    assert tether.serve() == launcher.ANSWER_S
+    assert tether.serve() == ANSWER_S
     input_is(True)
     line.answers = [runs.Noted()]
     assert tether.serve() is None
@@ -288,7 +292,7 @@ def test_a_daemon_that_does_not_answer_is_left_and_tried_again(
     tether: Tether, line: Line, clock: Clock, input_is: Callable[[bool], None]
 ) -> None:
     tether.serve()
-    clock.now += launcher.ANSWER_S
+    clock.now += ANSWER_S
     tether.serve()
     assert not line.is_open
     clock.now += 1
