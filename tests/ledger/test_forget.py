@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from memd.errors import DiskError, UsageError
+from memd.errors import DiskError
 from memd.harness.model import Session
 from memd.ledger.segments import Segments
 from memd.ledger.store import sqlite
@@ -65,27 +65,6 @@ def test_it_never_comes_back(ledger: Ledger) -> None:
     assert holding(ledger.root, [b"zebrafish", b"quagga"]) == []
 
 
-def test_what_was_not_imported_yet_stays_out(ledger: Ledger) -> None:
-    fill(ledger)
-    ledger.forget(Selection(session=S1))
-    assert ledger.put(entry("an old tail", occurred_at="2026-02-06T00:00:00Z")).forgotten == 1
-    assert ledger.put(entry("said later", occurred_at="2199-01-01T00:00:00Z")).stored == 1
-    assert ledger.texts() == ["said later"]
-    [row] = ledger.reader.find(S1)
-    assert row.title == "said later"
-
-
-def test_a_project_is_a_directory_and_all_below(ledger: Ledger) -> None:
-    fill(ledger)
-    ledger.put(entry("deeper", session="deep"), sessions=[Session(id="deep", cwd="/w/one/sub")])
-    ledger.put(entry("beside", session="near"), sessions=[Session(id="near", cwd="/w/one-more")])
-    ledger.forget(Selection(project="/w/one/"))
-    assert sorted(row.id for row in ledger.reader.sessions(Filter())) == sorted([S2, "near"])
-    late = ledger.put(entry("late", session="x"), sessions=[Session(id="x", cwd="/w/one/sub/x")])
-    assert late.forgotten == 1
-    assert ledger.reader.find("x") == []
-
-
 def test_everything_before_a_date(ledger: Ledger) -> None:
     fill(ledger)
     ledger.forget(Selection(before="2026-02-04"))
@@ -109,35 +88,6 @@ def test_what_matches_a_query(ledger: Ledger) -> None:
     ledger.put(sessions=[Session(id=S1, title="about zebrafish again")])
     assert holding(ledger.root, [b"zebrafish"]) == []
     assert ledger.problems() == []
-
-
-def test_conditions_are_joined(ledger: Ledger) -> None:
-    fill(ledger)
-    assert ledger.writer.plan_forget(Selection(session=S1, matching="okapi")).events == 0
-    assert ledger.writer.plan_forget(Selection(session=S1, before="2026-02-04")).events == 1
-    assert ledger.writer.plan_forget(Selection(project="/w", matching="in the")).events == 2
-    assert ledger.writer.plan_forget(Selection(session=S1, harness="codex")).events == 0
-
-
-def test_a_copy_goes_too_and_is_told_before(ledger: Ledger) -> None:
-    fill(ledger)
-    ledger.put(entry("zebrafish in the first session", session=S2), entry("own", session=S2))
-    plan = ledger.writer.plan_forget(Selection(session=S1))
-    assert (plan.elsewhere, [name for _harness, name in plan.sessions]) == (1, [S1, S2])
-    ledger.forget(Selection(session=S1))
-    assert ledger.texts(S2) == ["okapi in the second", "own"]
-    assert ledger.problems() == []
-
-
-def test_a_selection_of_nothing_is_refused(ledger: Ledger) -> None:
-    for selection in (
-        Selection(),
-        Selection(harness="claude"),
-        Selection(matching="(("),
-        Selection(before="x"),
-    ):
-        with pytest.raises(UsageError):
-            ledger.writer.plan_forget(selection)
 
 
 def test_an_open_segment_is_rewritten_and_appended_to_no_more(ledger: Ledger) -> None:

@@ -39,6 +39,14 @@ class Interrupted(MemdError):
     exit_status = 75
 
 
+class Unreachable(MemdError):
+    """The server that keeps the ledger does not answer. What was asked may be asked again."""
+
+    code = "unavailable"
+    remedy = "Check the server and the way to it, then try again; `memctl doctor` says more."
+    exit_status = 69
+
+
 class Damaged(MemdError):
     """The database or a segment does not hold what it should."""
 

@@ -20,6 +20,7 @@ from memd.ledger.store.workstreams import (
     ESTABLISHING,
     UNRESOLVED,
     Delivery,
+    Elsewhere,
     Handoff,
     Known,
     Linked,
@@ -127,6 +128,27 @@ class WorkstreamReading:
         return None if row is None else _workstream(row)
 
     @_told
+    def elsewhere(self, place: Place) -> list[Elsewhere]:
+        rows = list(
+            database.fetch(
+                self._connection,
+                _WORKSTREAM + " where repository = ? and worktree <> ? order by updated_ms desc, n desc",
+                (place.repository, place.worktree),
+            )
+        )
+        return [self._elsewhere(_workstream(row)) for row in rows]
+
+    def _elsewhere(self, row: Workstream) -> Elsewhere:
+        checkpoint = self._connection.execute(
+            "select content from workstream_events w join events on events.n = w.event"
+            " where workstream = ? and kind = 'checkpoint' order by sequence desc limit 1",
+            (self._number(row.id),),
+        ).get
+        return Elsewhere(
+            workstream=row, machine="", cwd=row.cwd, used_ms=row.updated_ms, checkpoint=checkpoint or ""
+        )
+
+    @_told
     def linked(self, workstream: str) -> list[Linked]:
         rows = self._connection.execute(
             "select k.harness, native, is_current, told, linked_ms, flavor from workstream_sessions k"
@@ -215,7 +237,7 @@ class WorkstreamReading:
     @_told
     def handoff(self, handoff: str) -> Handoff | None:
         row = self._connection.execute(_HANDOFF + " where id = ?", (handoff,)).fetchone()
-        return None if row is None else _handoff(row)
+        return None if row is None else made_handoff(row)
 
     @_told
     def handoffs(self, workspace: str, project: str, limit: int = 20) -> list[Handoff]:
@@ -223,7 +245,7 @@ class WorkstreamReading:
             _HANDOFF + " where workspace = ? and project = ? order by state <> 'open', n desc limit ?",
             (workspace, project, limit),
         )
-        return [_handoff(row) for row in rows]
+        return [made_handoff(row) for row in rows]
 
     # ----------------------------------------------------------------------------------- views
 
@@ -389,7 +411,7 @@ def _run(row: Sequence[Any]) -> Run:
     )
 
 
-def _handoff(row: Sequence[Any]) -> Handoff:
+def made_handoff(row: Sequence[Any]) -> Handoff:
     questions, steps, files = _lists.decode(row[11])
     return Handoff(
         id=row[0],

@@ -9,9 +9,19 @@ import apsw
 import msgspec
 
 from memd import processes
+from memd.errors import Refused
 from memd.ledger.store.view import View
 from memd.ledger.store.workstream_reading import SHOWN, WorkstreamReading
-from memd.ledger.store.workstreams import ESTABLISHING, Delivery, Handoff, Linked, Moment, Run, Workstream
+from memd.ledger.store.workstreams import (
+    ESTABLISHING,
+    Delivery,
+    Handoff,
+    Linked,
+    Moment,
+    Place,
+    Run,
+    Workstream,
+)
 
 _encode = msgspec.json.Encoder().encode
 
@@ -56,6 +66,12 @@ class Working(WorkstreamReading):
                 row.selected_ms,
                 row.updated_ms,
             ),
+        )
+
+    def bind(self, workstream: str, place: Place) -> None:
+        raise Refused(
+            "a ledger of one machine keeps a workstream in the checkout that it began in",
+            remedy="Go on there, or keep the ledger on a PostgreSQL server: docs/several-machines.md.",
         )
 
     def move_scope(self, old: tuple[str, str], new: tuple[str, str]) -> tuple[int, int]:

@@ -90,6 +90,21 @@ class Known(msgspec.Struct, frozen=True, kw_only=True):
     used_ms: int
 
 
+class Elsewhere(msgspec.Struct, frozen=True, kw_only=True):
+    """A workstream of the same repository in another checkout.
+
+    machine     the name of the machine that it was last used on; empty: this one
+    cwd         where there; used_ms: when that was
+    checkpoint  what the last run left of the checkout, as the ledger keeps it; empty: nothing is known
+    """
+
+    workstream: Workstream
+    machine: str
+    cwd: bytes
+    used_ms: int
+    checkpoint: str = ""
+
+
 class Linked(msgspec.Struct, frozen=True, kw_only=True):
     """A native session of a workstream.
 
@@ -107,10 +122,14 @@ class Linked(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Process(msgspec.Struct, frozen=True):
-    """A process that cannot be taken for another one: its number, and the kernel's word for when it began."""
+    """A process that cannot be taken for another one: its number, and the kernel's word for when it began.
+
+    machine  the name of another machine that it is on; empty: it is on this one
+    """
 
     pid: int
     start: str = ""
+    machine: str = ""
 
 
 class Run(msgspec.Struct, frozen=True, kw_only=True):
@@ -224,6 +243,9 @@ class Looking(Protocol):
 
     def workstream(self, workstream: str) -> Workstream | None: ...
 
+    def elsewhere(self, place: Place) -> list[Elsewhere]:
+        """The workstreams of the same repository that do not belong to this checkout, last used first."""
+
     def linked(self, workstream: str) -> list[Linked]:
         """Its native sessions, last linked first."""
 
@@ -276,6 +298,12 @@ class Work(Looking, Protocol):
 
     def put_workstream(self, row: Workstream) -> None:
         """Add or change; `last_sequence` is left as it is. The name must be free in its place."""
+
+    def bind(self, workstream: str, place: Place) -> None:
+        """Let a workstream belong to one more checkout. The name must be free there.
+
+        raises  Refused by an engine that keeps a workstream in one checkout
+        """
 
     def move_scope(self, old: tuple[str, str], new: tuple[str, str]) -> tuple[int, int]:
         """Give workstreams and handoffs of one scope (workspace, project) to another, which has none.
