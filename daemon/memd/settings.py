@@ -176,6 +176,30 @@ def _line_of(words: str, section: str, key: str) -> int:
     return of_section
 
 
+def line_of_entry(words: str, section: str, key: str, number: int) -> int:
+    """The line on which the entry of that number (from 0 on) of a list of strings begins, else its key's.
+
+    words  of a file that was read without complaint
+    """
+    line = _line_of(words, section, key)
+    rest = "\n".join(words.split("\n")[line - 1 :])
+    for count, found in enumerate(_ENTRY.finditer(rest, rest.find("[", rest.find("=")) + 1)):
+        if count == number:
+            return line + rest.count("\n", 0, found.start("text"))
+    return line
+
+
+_ENTRY = re.compile(
+    r"""(?:[\s,]|\#[^\n]*)*  # what may stand between two of them
+    (?P<text>
+      \"{3} (?:[^\\]|\\.)*? \"{3,5} | \'{3} .*? \'{3,5}
+    | \"(?!\"\") (?:[^"\\\n]|\\.)* \" | \'(?!\'\') [^'\n]* \'
+    | [^\s,\]\#"']+
+    )""",
+    re.VERBOSE | re.DOTALL,
+)
+
+
 def every_key() -> list[tuple[str, str, object, str]]:
     """Every key: its dotted name, what it takes, its default, its meaning."""
     rows: list[tuple[str, str, object, str]] = []

@@ -1,11 +1,14 @@
 from __future__ import annotations
 
 import tomllib
+from pathlib import Path
 
 import pytest
 
 from memd import settings
 from memd.errors import ConfigError
+from memd.ledger import configured
+from memd.service.configuration import Configuration
 
 
 def test_an_empty_file_means_the_defaults() -> None:
@@ -56,3 +59,57 @@ def test_a_mistake_is_named_by_file_line_key_and_what_is_allowed(text: str, says
 def test_a_file_that_is_not_utf8_is_named_with_its_line() -> None:
     with pytest.raises(ConfigError, match=r"c\.toml:2: the file is not UTF-8"):
         settings.parse(b"# fine\n# \xff\n", "c.toml")
+
+
+PATTERNS = (
+    """\
+[log]
+level = "info"
+
+[redaction]  # ours
+allowlist = ["[", "]"]
+extra_patterns = [ "a[,]#\\"'b", 'c\\', # not "this" one
+
+  """
+    + "'''d\n'''"
+    + """, \"\"\"e
+f\\\"\"\"\", "",
+  "last" ]
+[watch]
+"""
+)
+
+
+def test_every_entry_of_a_list_is_found_on_its_line() -> None:
+    read = settings.parse(PATTERNS.encode(), "c.toml").redaction.extra_patterns
+    assert read == ("a[,]#\"'b", "c\\", "d\n", 'e\nf"', "", "last")
+    lines = [settings.line_of_entry(PATTERNS, "redaction", "extra_patterns", n) for n in range(len(read))]
+    assert lines == [6, 6, 8, 9, 10, 11]
+    assert settings.line_of_entry(PATTERNS, "redaction", "allowlist", 1) == 5
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        (
+            '[redaction]\nextra_patterns = [\n  "fine",\n  "(unclosed",\n]\n',
+            "c.toml:4: redaction.extra_patterns[1] '(unclosed': missing ), unterminated subpattern",
+        ),
+        ('[redaction]\nextra_patterns = [""]\n', "c.toml:2: redaction.extra_patterns[0] is empty or longer"),
+        ('[redaction]\nallowlist = ["a",\n""]\n', "c.toml:3: redaction.allowlist[1] is empty"),
+    ],
+)
+def test_a_pattern_that_cannot_be_used_is_named_with_its_line(text: str, says: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        configured.parse(text.encode(), "c.toml")
+    assert str(caught.value).startswith(says)
+
+
+def test_a_configuration_with_such_a_pattern_keeps_what_held_before(tmp_path: Path) -> None:
+    path = tmp_path / "config.toml"
+    path.write_text('[log]\nlevel = "debug"\n')
+    found = Configuration(bytes(path))
+    path.write_text('[redaction]\nextra_patterns = ["("]\n')
+    assert not found.read()
+    assert found.error.startswith(f"{path}:2: redaction.extra_patterns[0] '('")
+    assert found.current.log.level == "debug"

@@ -8,6 +8,7 @@ import sys
 from memctl import paths
 from memd import settings
 from memd.errors import ConfigError, DiskError
+from memd.ledger import configured
 
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -27,7 +28,7 @@ def run(options: argparse.Namespace) -> int:
     source = paths.shown(path)
     try:
         with open(path, "rb") as file:
-            current = settings.parse(file.read(), source)
+            current = configured.parse(file.read(), source)
     except FileNotFoundError:
         current, source = settings.Settings(), f"{source} does not exist: these are the defaults"
     except OSError as reason:

@@ -9,8 +9,9 @@ import sys
 from collections.abc import Iterator
 
 from memctl import client, hook_health, paths, services, view
-from memd import __version__, protocol, settings
+from memd import __version__, protocol
 from memd.errors import ConfigError, MemdError
+from memd.ledger import configured
 from memd.protocol import Finding
 
 LOW_DISK_BYTES = 100_000_000
@@ -153,7 +154,7 @@ def _configuration() -> Finding:
     path = paths.config_path()
     try:
         with open(path, "rb") as file:
-            settings.parse(file.read(), paths.shown(path))
+            configured.parse(file.read(), paths.shown(path))
     except FileNotFoundError:
         pass
     except ConfigError as reason:

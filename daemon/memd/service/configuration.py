@@ -5,6 +5,7 @@ from __future__ import annotations
 from memctl.paths import shown
 from memd import settings
 from memd.errors import ConfigError
+from memd.ledger import configured
 
 
 class Configuration:
@@ -33,19 +34,9 @@ class Configuration:
             return False
         self.source = shown(self.path)
         try:
-            self.current, self.error = _checked(settings.parse(text, shown(self.path))), ""
+            self.current, self.error = configured.parse(text, shown(self.path)), ""
         except ConfigError as reason:
             self.error = str(reason)
             return False
         self.was_good = True
         return True
-
-
-def _checked(read: settings.Settings) -> settings.Settings:
-    """raises ConfigError for a pattern that the sanitiser would refuse when the worker starts"""
-    redaction = read.redaction
-    if redaction.extra_patterns or redaction.allowlist:
-        from memd.ledger.sanitiser import check_settings  # megabytes that few settings need
-
-        check_settings(redaction.extra_patterns, redaction.allowlist)
-    return read

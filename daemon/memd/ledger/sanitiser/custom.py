@@ -28,8 +28,17 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 _END_OF_TEXT = re.compile(r"(?<!\\)((?:\\\\)*)\\Z")
 
 
+class BadEntry(errors.ConfigError):
+    """One entry of a list in the configuration that cannot be used: `number`, from 0 on, of `key`."""
+
+    def __init__(self, key: str, number: int, message: str, *, remedy: str | None = None) -> None:
+        super().__init__(f"{key}[{number}] {message}", remedy=remedy)
+        self.key = key
+        self.number = number
+
+
 class CustomPatterns:
-    """raises errors.ConfigError, naming the pattern and the position in it"""
+    """raises BadEntry, naming the pattern and the position in it"""
 
     def __init__(self, patterns: Sequence[str], re2: Any | None) -> None:
         self._plain: list[re.Pattern[str]] = []
@@ -44,8 +53,10 @@ class CustomPatterns:
                 continue
             reason = objection(pattern, FLAGS)
             if reason is not None:
-                raise errors.ConfigError(
-                    f"extra_patterns[{number}] {pattern!r} may take too long on some texts: {reason}",
+                raise BadEntry(
+                    "extra_patterns",
+                    number,
+                    f"{pattern!r} may take too long on some texts: {reason}",
                     remedy="Write it with fewer repetitions, or install google-re2.",
                 )
             self._plain.append(compiled)
@@ -72,13 +83,13 @@ class CustomPatterns:
 
 def _compiled(number: int, pattern: str) -> re.Pattern[str]:
     if not pattern or len(pattern) > MAX_PATTERN:
-        raise errors.ConfigError(f"extra_patterns[{number}] is empty or longer than {MAX_PATTERN} characters")
+        raise BadEntry("extra_patterns", number, f"is empty or longer than {MAX_PATTERN} characters")
     try:
         return re.compile(pattern, FLAGS)
     except (re.error, OverflowError, RecursionError) as reason:
         at = f" at position {reason.pos}" if isinstance(reason, re.error) and reason.pos is not None else ""
         what = reason.msg if isinstance(reason, re.error) else str(reason)
-        raise errors.ConfigError(f"extra_patterns[{number}] {pattern!r}: {what}{at}") from None
+        raise BadEntry("extra_patterns", number, f"{pattern!r}: {what}{at}") from None
 
 
 def _options(re2: Any) -> Any:

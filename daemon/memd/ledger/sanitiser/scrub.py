@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from memd import errors
 from memd.ledger.sanitiser import gates
-from memd.ledger.sanitiser.custom import CUSTOM, CustomPatterns
+from memd.ledger.sanitiser.custom import CUSTOM, BadEntry, CustomPatterns
 from memd.ledger.sanitiser.escapes import ESCAPED, read_escapes
 from memd.ledger.sanitiser.jsontext import is_document, is_inside, scrub_strings, string_spans, whole_escapes
 from memd.ledger.sanitiser.marks import (
@@ -33,14 +33,14 @@ TOGETHER = 2048  # characters that pass the gate at once
 
 
 def check_settings(extra_patterns: Sequence[str], allowlist: Sequence[str]) -> None:
-    """raises errors.ConfigError for whatever a `Sanitiser` would refuse; cheaper than making one"""
+    """raises BadEntry for whatever a `Sanitiser` would refuse; cheaper than making one"""
     check_allowlist(allowlist)
     CustomPatterns(extra_patterns, gates.load_re2())
 
 
 def check_allowlist(allowlist: Sequence[str]) -> None:
     if not all(allowlist):
-        raise errors.ConfigError("allowlist has an empty entry, which every secret would contain")
+        raise BadEntry("allowlist", list(allowlist).index(""), "is empty: every secret would contain it")
 
 
 class Sanitiser:
