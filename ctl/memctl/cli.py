@@ -137,6 +137,22 @@ def run(words: Sequence[str]) -> int:
     except BrokenPipeError:
         raise  # the reader of our output left: `main` knows what to do
     except OSError as reason:
-        sys.stderr.write(f"memctl: {reason.strerror or reason}: {reason.filename or 'input or output'}\n")
-        sys.stderr.write("Check the path and its permissions, then try again.\n")
-        return 74
+        return _failed(reason)
+
+
+def _failed(reason: OSError) -> int:
+    """Say what the system refused; the exit status."""
+    import os
+
+    from memctl.paths import shown
+
+    if isinstance(reason, FileNotFoundError) and reason.filename is None:
+        try:
+            os.getcwdb()
+        except OSError:
+            sys.stderr.write("memctl: this directory is gone\nChange to one that exists.\n")
+            return 64
+    what = shown(os.fsencode(reason.filename)) if reason.filename else "input or output"
+    sys.stderr.write(f"memctl: {reason.strerror or reason}: {what}\n")
+    sys.stderr.write("Check the path and its permissions, then try again.\n")
+    return 74

@@ -6,13 +6,13 @@ import os
 import subprocess
 import sys
 import time
-from typing import TypeVar
+from typing import BinaryIO, TypeVar
 
 import msgspec
 
 from memctl import hook, paths
 from memd import protocol
-from memd.errors import MemdError, NeedsConfirmation, Unavailable
+from memd.errors import CannotCreate, DiskError, MemdError, NeedsConfirmation, Unavailable
 
 R = TypeVar("R")
 
@@ -145,11 +145,7 @@ def start_daemon() -> protocol.Pong:
 
 
 def _start_detached() -> protocol.Pong:
-    from memctl.files import make_folder
-
-    make_folder(paths.state_dir(), 0o700)
-    flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
-    with os.fdopen(os.open(paths.state_dir() + b"/start.log", flags, 0o600), "wb") as stderr:
+    with _start_log() as stderr:
         child = subprocess.Popen(
             [sys.executable, "-P", "-m", "memd", "--detached"],
             stdin=subprocess.DEVNULL,
@@ -160,6 +156,24 @@ def _start_detached() -> protocol.Pong:
             start_new_session=True,
         )
     return _wait_for_answer(child)
+
+
+def _start_log() -> BinaryIO:
+    """Where a daemon says why it does not start. raises CannotCreate"""
+    from memctl.files import make_folder
+
+    path = paths.state_dir() + b"/start.log"
+    flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
+    try:
+        make_folder(paths.state_dir(), 0o700)
+        return os.fdopen(os.open(path, flags, 0o600), "wb")
+    except DiskError as reason:
+        raise CannotCreate(f"memd cannot start: {reason}", remedy=paths.WRITABLE) from reason
+    except OSError as reason:
+        raise CannotCreate(
+            f"memd cannot start: cannot write {paths.shown(path)}: {reason.strerror or reason}",
+            remedy=paths.WRITABLE,
+        ) from reason
 
 
 def _daemon_environment() -> dict[str, str]:

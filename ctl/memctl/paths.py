@@ -20,12 +20,18 @@ from memctl.hook import (
     state_dir,
 )
 
+WRITABLE = (
+    "memd keeps its files below your home: make it writable, or let HOME, or XDG_DATA_HOME and "
+    "XDG_STATE_HOME, name folders that are."
+)
+
 __all__ = [
     "HEADER_BYTES",
     "MAX_HOOK_BYTES",
     "MAX_JSON_BYTES",
     "MAX_TEXT_BYTES",
     "SOCKET_LIMIT",
+    "WRITABLE",
     "agents_path",
     "computed_address",
     "computed_socket",

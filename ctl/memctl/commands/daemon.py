@@ -107,19 +107,26 @@ def _down() -> int:
 
 
 def _stop() -> None:
-    """Stop the daemon and wait until it is gone.
+    """Stop the daemon and wait until its process is gone.
 
-    raises TryAgain when it still answers after DOWN_S
+    raises TryAgain when it is still there after DOWN_S
     """
     from memctl import services
+    from memd import processes
 
+    running = client.ping()
+    began = processes.start_of(running.pid) if running is not None else ""
     if services.service_state().is_active:
         services.stop_service()
     if client.ping() is not None:  # also one that was started by hand beside the service
         client.ask(protocol.Stop(), protocol.Done, start=False, timeout_s=5.0)
     deadline = time.monotonic() + DOWN_S
     while time.monotonic() < deadline:
-        if client.ping() is None:
+        is_there = running is not None and processes.presence(running.pid, began) == "alive"
+        if not is_there and client.ping() is None:
             return
         time.sleep(0.02)
-    raise TryAgain("memd still answers after it was told to stop", remedy="Look at `memctl logs`.")
+    who = f"memd (pid {running.pid})" if running is not None else "memd"
+    raise TryAgain(
+        f"{who} is still there {DOWN_S:.0f} s after it was told to stop", remedy="Look at `memctl logs`."
+    )

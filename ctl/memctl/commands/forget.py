@@ -52,9 +52,11 @@ def _forget(options: argparse.Namespace) -> int:
             dry_run=dry_run,
         )
 
-    if not options.dry_run and not options.yes:
+    if options.session or not (options.dry_run or options.yes):
         planned = client.ask(request(True), protocol.Forgotten)
-        if planned.events and not _agrees(planned):
+        if options.session and not planned.session_count:
+            _must_exist(options.session, options.harness)
+        if planned.events and not (options.dry_run or options.yes) and not _agrees(planned):
             print("nothing was forgotten", file=sys.stderr)
             return 77
     done = client.ask(request(options.dry_run), protocol.Forgotten)
@@ -78,6 +80,11 @@ def _forget(options: argparse.Namespace) -> int:
     if done.handoffs:
         print(f"{done.handoffs} handoff{'' if done.handoffs == 1 else 's'} {word} with them")
     return 0
+
+
+def _must_exist(session: str, harness: str) -> None:
+    """raises Rejected for a session that the ledger does not have, in the words of `export`"""
+    client.ask_text(protocol.Export(session=session, harness=harness, after=(1 << 62)))
 
 
 def _agrees(planned: protocol.Forgotten) -> bool:

@@ -227,7 +227,12 @@ class Work:
         return parse_line(self.record.removal_of(matches, self._clock.now_ms()))
 
     def restore(self, file: bytes) -> Entry:
-        """Undo a removal. raises Refused when the file is not there or not fit, DiskError"""
+        """Undo a removal. raises Refused when the file is not there or not fit, DiskError
+
+        file  its name, which may lack `.md`
+        """
+        if not file.endswith(b".md") and is_safe(file + b".md") and self.store.is_regular(file + b".md"):
+            file += b".md"
         if not is_safe(file) or not self.store.is_regular(file):
             raise Refused(
                 f"there is no topic file {shown(file)} here", remedy="Give the name of a file in the store."
