@@ -16,7 +16,7 @@ from msgspec.structs import replace
 import memd
 from memctl import paths
 from memd import heap
-from memd.errors import MemdError
+from memd.errors import DiskError, MemdError
 from memd.git import Git
 from memd.harness.registry import adapters
 from memd.ledger import sources
@@ -71,7 +71,8 @@ def main() -> int:
         inherited = manager.inherited_socket()
         instance = Instance(paths.state_dir(), paths.computed_address(), inherited)
     except MemdError as reason:
-        print(f"memd: {reason}\n{reason.remedy}", file=sys.stderr)
+        remedy = paths.WRITABLE if isinstance(reason, DiskError) else reason.remedy
+        print(f"memd: {reason}\n{remedy}", file=sys.stderr)
         return reason.exit_status
     except ValueError as reason:
         print(f"memd: {reason}", file=sys.stderr)
@@ -101,12 +102,9 @@ def _explain(words: list[str]) -> int:
     )
     parser.add_argument("--version", action="version", version=f"memd {memd.__version__}")
     parser.add_argument("--detached", action="store_true", help="started in the background by memctl")
-    parser.exit_on_error = False
-    try:
-        parser.parse_args(words)
-    except argparse.ArgumentError as reason:
-        parser.print_usage(sys.stderr)
-        print(f"memd: {reason}", file=sys.stderr)
+    unknown = parser.parse_known_args(words)[1]
+    parser.print_usage(sys.stderr)
+    print(f"memd: what is {' '.join(unknown or words)!r}? Its command is memctl.", file=sys.stderr)
     return 64
 
 
