@@ -21,6 +21,8 @@ from memd.git import Git
 from memd.harness.registry import adapters
 from memd.ledger import sources
 from memd.ledger.messages import Rules
+from memd.ledger.store import engines
+from memd.ledger.store.engines import Choice
 from memd.ledger.store.workstreams import Run
 from memd.memory.ownership import Ownership
 from memd.memory.shared.topics import TopicStore
@@ -137,7 +139,10 @@ class Daemon:
         watch = configuration.current.watch
         self._watcher = Watcher(step_ms=watch.step_ms, poll=watch.mode == "poll")
         self._healer = Healer(self._ownership(), self._ownership(), self._settings(), self._watcher)
-        self._ledger = Ledger(paths.data_dir() + b"/ledger", self._watcher)
+        store = configuration.current.ledger
+        choice = Choice(engine=store.engine, connection=store.connection, schema=store.schema)
+        root = paths.data_dir() + b"/ledger"
+        self._ledger = Ledger(root, self._watcher, engines.chosen(root, choice))
         self._environments = Environments(
             paths.home_dir(), paths.state_dir() + b"/environments.json", self._follow_stores
         )

@@ -61,6 +61,23 @@ class Redaction(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     ] = ()
 
 
+class LedgerStore(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    engine: Annotated[
+        Literal["sqlite", "postgresql"],
+        Meta(description="where the ledger is kept: on this machine, or on a server that several share"),
+    ] = "sqlite"
+    connection: Annotated[
+        str,
+        Meta(
+            max_length=2000,
+            description="how to reach the server, in libpq's words (service=memd); never with a password",
+        ),
+    ] = ""
+    schema: Annotated[
+        str, Meta(pattern=r"^[a-z_][a-z0-9_]{0,62}$", description="the schema that holds the ledger's tables")
+    ] = "memd"
+
+
 class Watch(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     mode: Annotated[
         Literal["auto", "poll"], Meta(description="auto: system events, and looking where they fail")
@@ -84,6 +101,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     memory: Memory = Memory()
     imports: Import = msgspec.field(default=Import(), name="import")
     redaction: Redaction = Redaction()
+    ledger: LedgerStore = LedgerStore()
     watch: Watch = Watch()
     log: Log = Log()
 
@@ -112,7 +130,7 @@ def parse(text: bytes, path: str) -> Settings:
         dotted = place.rstrip("`").partition("[")[0]
         section, _, key = dotted.partition(".")
         raise ConfigError(
-            f"{path}:{_line_of(words, section, key)}: {dotted}: {message}; {_allowed(section, key)}"
+            f"{path}:{line_of(words, section, key)}: {dotted}: {message}; {_allowed(section, key)}"
         ) from None
 
 
@@ -121,7 +139,7 @@ def _refuse_unknown(tables: dict[str, object], words: str, path: str) -> None:
     for title, table in tables.items():
         if title not in sections:
             raise ConfigError(
-                f"{path}:{_line_of(words, title, '')}: [{title}] is not a section; "
+                f"{path}:{line_of(words, title, '')}: [{title}] is not a section; "
                 f"there are {', '.join(f'[{name}]' for name in sections)}"
             )
         if not isinstance(table, dict):
@@ -130,7 +148,7 @@ def _refuse_unknown(tables: dict[str, object], words: str, path: str) -> None:
         for key in table:
             if key not in known:
                 raise ConfigError(
-                    f"{path}:{_line_of(words, title, key)}: {title}.{key} is not a key; "
+                    f"{path}:{line_of(words, title, key)}: {title}.{key} is not a key; "
                     f"[{title}] takes {', '.join(known)}"
                 )
 
@@ -157,7 +175,7 @@ def _allowed(section: str, key: str) -> str:
     return f"[{section}] is a section with keys of its own"
 
 
-def _line_of(words: str, section: str, key: str) -> int:
+def line_of(words: str, section: str, key: str) -> int:
     """The line a key stands on, else its section's, else 1. tomllib does not tell."""
     current, of_section = "", 1
     for number, line in enumerate(words.split("\n"), 1):
@@ -181,7 +199,7 @@ def line_of_entry(words: str, section: str, key: str, number: int) -> int:
 
     words  of a file that was read without complaint
     """
-    line = _line_of(words, section, key)
+    line = line_of(words, section, key)
     rest = "\n".join(words.split("\n")[line - 1 :])
     for count, found in enumerate(_ENTRY.finditer(rest, rest.find("[", rest.find("=")) + 1)):
         if count == number:

@@ -5,9 +5,14 @@
 
 from __future__ import annotations
 
+import re
+
 from memd import settings
 from memd.errors import ConfigError
 from memd.settings import Settings
+
+# source  PostgreSQL 15, "Connection Strings": words, or an address with user:password@ or ?password=
+_password = re.compile(r"(?:^|[\s?&])(?:ssl)?password\s*=|^\w+://[^/?@]*:[^/?@]*@", re.IGNORECASE)
 
 
 def parse(text: bytes, path: str) -> Settings:
@@ -22,4 +27,15 @@ def parse(text: bytes, path: str) -> Settings:
         except BadEntry as reason:
             line = settings.line_of_entry(text.decode("utf-8"), "redaction", reason.key, reason.number)
             raise ConfigError(f"{path}:{line}: redaction.{reason}", remedy=reason.remedy) from None
+    if has_password(found.ledger.connection):
+        line = settings.line_of(text.decode("utf-8"), "ledger", "connection")
+        raise ConfigError(
+            f"{path}:{line}: ledger.connection holds a password, which memd does not keep",
+            remedy="Put it into ~/.pgpass (mode 0600), or use a service file or a client certificate.",
+        )
     return found
+
+
+def has_password(connection: str) -> bool:
+    """Whether words for libpq, or an address, hold a password."""
+    return _password.search(connection) is not None

@@ -32,9 +32,11 @@ from memd.ledger.store.interface import (
     Report,
     Selection,
     Stats,
+    Unreachable,
     Writer,
 )
 from memd.ledger.store.workstreams import Work
+from memd.service import page
 from memd.service.importer import Importer
 from memd.service.lane import BULK, Lane
 from memd.service.watcher import Change, Interest, Watcher
@@ -46,13 +48,27 @@ WORKER_FAILURES = 3  # in a row, from which on a person should know
 QUESTION_S = 20.0
 TIDY_S = 6.0  # from a batch to housekeeping: what comes in a row is tidied once
 TIDY_STEP_S = 0.05
-REST_S = 300.0  # between two steps of housekeeping while nothing comes
+
+NO_STATS = Stats(
+    events=0,
+    sessions=0,
+    losses=0,
+    sources=0,
+    segments=0,
+    unsealed=0,
+    database_bytes=0,
+    log_bytes=0,
+    segment_bytes=0,
+)
 
 log = structlog.get_logger()
 
 
 class LedgerState(msgspec.Struct, frozen=True, kw_only=True):
-    """The ledger's part of `memctl status --json`. `left_*`: known and not yet read."""
+    """The ledger's part of `memctl status --json`. `left_*`: known and not yet read.
+
+    waiting_*  what was read and waits on this machine for the ledger's server; aside: it does not take it
+    """
 
     state: str  # opening, running, restarting, closed
     trouble: str = ""
@@ -64,6 +80,11 @@ class LedgerState(msgspec.Struct, frozen=True, kw_only=True):
     left_bytes: int = 0
     unreadable: tuple[tuple[str, str], ...] = ()
     worker_restarts: int = 0
+    engine: str = "sqlite"
+    waiting_batches: int = 0
+    waiting_bytes: int = 0
+    waiting_since: str = ""
+    waiting_aside: int = 0
 
 
 class Ledger:
@@ -144,7 +165,7 @@ class Ledger:
                 readers, self._idle = self._idle, []
                 await trio.to_thread.run_sync(_give_back, readers)
                 has_done = False
-            with trio.move_on_after(REST_S):
+            with trio.move_on_after(self._engine.rest_s()):
                 await self.importer.next_batch()
                 await trio.sleep(TIDY_S)
 
@@ -207,11 +228,20 @@ class Ledger:
         """How it is, for `memctl status`."""
         if self.importer is None or not self._is_open.is_set():
             return LedgerState(state="closed" if self.trouble else "opening", trouble=self.trouble)
-        stats: Stats = await self.ask(lambda reader: reader.stats())
+        waiting, trouble, state = self._engine.waiting(), self.importer.trouble, self.importer.state
+        try:
+            stats = await self.ask(lambda reader: reader.stats())
+        except Unreachable as reason:
+            stats, trouble, state = NO_STATS, trouble or str(reason), "unreachable"
         progress = self.importer.progress
         return LedgerState(
-            state=self.importer.state,
-            trouble=self.importer.trouble,
+            engine=self._engine.name,
+            waiting_batches=waiting.groups,
+            waiting_bytes=waiting.bytes,
+            waiting_since=page.utc(waiting.oldest_ms) if waiting.groups else "",
+            waiting_aside=waiting.aside,
+            state=state,
+            trouble=trouble,
             events=stats.events,
             sessions=stats.sessions,
             losses=stats.losses,

@@ -28,7 +28,7 @@ from memd.errors import MemdError
 from memd.harness.registry import adapters
 from memd.ledger.messages import Ended
 from memd.ledger.search import clean
-from memd.ledger.store.interface import Appended, Batch, Filter, Reader, SessionRow
+from memd.ledger.store.interface import Appended, Batch, Filter, Reader, SessionRow, Unreachable
 from memd.ledger.store.workstreams import Process, Run, RunGone, Work
 from memd.workstream import closing, delivery, lease, linking, opening, report
 from memd.workstream.adoption import is_usable
@@ -46,6 +46,7 @@ WATCH_S = 1.0  # between two looks at the processes of active runs
 CATCH_UP_S = 2.0  # for what the linked stores hold already, before a run is prepared
 TAIL_S = 20.0  # for what a run left, before it is closed
 DISCOVERY_SLACK_S = 2.0
+UNREACHABLE_S = 5.0  # between two tries to look after a run while the ledger's server is away
 
 log = structlog.get_logger()
 
@@ -67,7 +68,9 @@ class Records(Protocol):
 
 
 def see(process: Process) -> Seen:
-    """Whether a holder's process lives, as the system says."""
+    """Whether a holder's process lives, as the system says; of another machine nothing is known."""
+    if process.machine:
+        return "unknown"
     return processes.presence(process.pid, process.start)
 
 
@@ -98,6 +101,7 @@ class Runs:
         self._ground = ground
         self._active: dict[str, Run] = {}
         self._beaten: dict[str, float] = {}
+        self._again_at: dict[str, float] = {}
         self._closing: dict[str, trio.Event] = {}
         self._has_active = trio.Event()
         self.on_over: Callable[[str], None] = lambda _run: None
@@ -306,8 +310,15 @@ class Runs:
         while True:
             await self._has_active.wait()
             for run in list(self._active.values()):
+                if trio.current_time() < self._again_at.get(run.id, 0.0):
+                    continue
                 try:
                     await self._look_after(run)
+                    self._again_at.pop(run.id, None)
+                except Unreachable as reason:  # perhaps for days: nothing is lost by asking less often
+                    if run.id not in self._again_at:
+                        log.warning("run.unattended", reason=str(reason), harness=run.harness)
+                    self._again_at[run.id] = trio.current_time() + UNREACHABLE_S
                 except MemdError as reason:
                     log.warning("run.unattended", reason=str(reason), harness=run.harness)
             await trio.sleep(WATCH_S)
@@ -321,7 +332,7 @@ class Runs:
                 await trio.sleep(WATCH_S)
                 continue
             for run in found:
-                if run.id not in self._active:
+                if run.id not in self._active and not run.launcher.machine:
                     self._note(run)
                     self._beaten[run.id] = -BEAT_S
             return
@@ -364,6 +375,7 @@ class Runs:
     def _forget(self, run: str) -> None:
         self._active.pop(run, None)
         self._beaten.pop(run, None)
+        self._again_at.pop(run, None)
         self.on_over(run)
         if not self._active:
             self._has_active = trio.Event()

@@ -221,6 +221,17 @@ def _ledger_lines(ledger: LedgerState, width: int, ink: Ink) -> list[str]:
     if ledger.left_sources:
         left = f"{count(ledger.left_sources, 'file')} ({ledger.left_bytes / 1e6:.1f} MB) still to be read"
         out.append(f"             {left}")
+    if ledger.waiting_batches:
+        size = f"{count(ledger.waiting_batches, 'group')} ({ledger.waiting_bytes / 1e6:.1f} MB)"
+        out += wrapped(
+            f"{size} of what was read: waiting here for the ledger's server since {ledger.waiting_since}",
+            width,
+            "             ",
+            ink.yellow,
+        )
+    if ledger.waiting_aside:
+        aside = f"{count(ledger.waiting_aside, 'group')} that the server does not take are kept here"
+        out += wrapped(aside, width, "             ", ink.red)
     if ledger.trouble:
         out += wrapped(ledger.trouble, width, "             ", ink.red)
     for path, reason in ledger.unreadable:

@@ -111,6 +111,8 @@ def conflict(run: Run, name: str, moment: Moment) -> Busy:
     agent = f", agent pid {run.agent.pid}" if run.agent is not None else ""
     left_s = (run.expires_ms - moment.ms + 999) // 1000
     until = f"its lease runs for another {left_s} s" if left_s > 0 else "it is still alive"
+    if run.launcher.machine:
+        agent += f" on {run.launcher.machine}"
     return Busy(
         f"workstream is already active: {run.harness} has {name!r} (launcher pid {run.launcher.pid}{agent},"
         f" since {since:%Y-%m-%d %H:%M:%S}, {_ago(moment.wall_ms - run.began_ms)}); {until}"

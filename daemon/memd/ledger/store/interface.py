@@ -47,6 +47,14 @@ class Unreachable(MemdError):
     exit_status = 69
 
 
+class NotTaken(MemdError):
+    """The server will not take it, however often it is sent. It is kept on this machine."""
+
+    code = "not_taken"
+    remedy = "Report it with what `memctl doctor` says; nothing of it is lost."
+    exit_status = 65
+
+
 class Damaged(MemdError):
     """The database or a segment does not hold what it should."""
 

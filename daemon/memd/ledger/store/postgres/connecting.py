@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from memd.errors import ConfigError, MemdError, TryAgain
-from memd.ledger.store.interface import Interrupted, TooNew, Unreachable
+from memd.ledger.store.interface import Interrupted, NotTaken, TooNew, Unreachable
 from memd.ledger.store.postgres import schema
 
 if TYPE_CHECKING:
@@ -263,15 +263,19 @@ class Link:
 
     def is_lost(self, error: Exception) -> bool:
         """Whether the connection went, so that nobody knows whether a commit came through."""
-        return isinstance(error, self._psycopg.OperationalError) and (
-            self._connection is None or self._connection.closed or error.sqlstate is None
-        )
+        if not isinstance(error, self._psycopg.Error):
+            return False
+        if self._connection is None or self._connection.closed:
+            return True
+        return isinstance(error, self._psycopg.OperationalError) and error.sqlstate is None
 
     def _translated(self, error: Any) -> MemdError | None:
         if self._is_called_off:
             return Interrupted("the query was called off")
         state = error.sqlstate or ""
         first = str(error).strip().split("\n")[0]
+        if state[:2] in ("22", "54"):
+            return NotTaken(f"the ledger's server does not take a value ({state})")
         if state == "57014":
             return TryAgain(f"the ledger's server took too long: {first}")
         if state in _again or state == "55P03":
