@@ -24,6 +24,12 @@ from real.screen import Screen
 PROJECT = f"{HOME}/proj"
 MARKER = "<!-- memd:workstream-packet:v1 -->"  # how a packet begins
 EXTRA: Mapping[str, tuple[str, ...]] = {"codex": ("--dangerously-bypass-hook-trust",)}
+STORES = {
+    "claude": ".claude/projects",
+    "codex": ".codex/sessions",
+    "opencode": ".local/share/opencode",
+    "pi": ".pi/agent/sessions",
+}
 _PAUSE_S = 0.05
 _SOON_S = 20.0
 
@@ -86,6 +92,11 @@ class Desk:
             lambda request: request.is_turn and mark in prompt_of(request) and step_of(request) == step,
             timeout_s=60,
         )
+
+    def is_stored(self, name: str, text: bytes) -> bool:
+        """Whether the program has written that down: some do so a moment after they act."""
+        files = (self.world.home / STORES[name]).rglob("*")
+        return any(text in file.read_bytes() for file in files if file.is_file())
 
     # ------------------------------------------------------------------ what memd says
 
