@@ -13,7 +13,7 @@ from typing import Any
 
 import apsw
 
-from memd import append, disk
+from memd import disk
 from memd.ledger.store.sqlite import SqliteWriter
 from support_faults import WRITES, Faults, Killed, installed
 
@@ -31,9 +31,9 @@ class LedgerFaults(Faults):
         happens: Callable[[], None] | None = None,
         *,
         is_torn: bool = False,
-        persists: bool = False,
+        **more: Any,
     ) -> None:
-        super().__init__(at, happens, only_writes=True, persists=persists)
+        super().__init__(at, happens, only_writes=True, **more)
         self._is_torn = is_torn
 
     def _counts(self, name: str, args: tuple[Any, ...]) -> bool:
@@ -98,8 +98,6 @@ def faulty(root: Path, faults: LedgerFaults) -> Iterator[Callable[[], SqliteWrit
         opened.append(SqliteWriter(bytes(root), vfs=name))
         return opened[-1]
 
-    real = append.os
-    append.os = faults  # type: ignore[attr-defined]
     try:
         with installed(faults):
             try:
@@ -109,7 +107,6 @@ def faulty(root: Path, faults: LedgerFaults) -> Iterator[Callable[[], SqliteWrit
                     with contextlib.suppress(Exception, Killed):
                         writer.close()
     finally:
-        append.os = real  # type: ignore[attr-defined]
         system.unregister()
 
 

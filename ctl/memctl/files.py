@@ -138,10 +138,13 @@ def _write_new(path: bytes, text: bytes, mode: int, *, is_ours: bool = True) -> 
             pass
     fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW, mode)
     try:
-        with os.fdopen(fd, "wb") as stream:
-            stream.write(text)
-            stream.flush()
-            os.fsync(stream.fileno())  # else the rename can land before the bytes: an empty file
+        try:
+            view = memoryview(text)
+            while view:
+                view = view[os.write(fd, view) :]
+            os.fsync(fd)  # else the rename can land before the bytes: an empty file
+        finally:
+            os.close(fd)
     except BaseException:
         os.unlink(path)
         raise

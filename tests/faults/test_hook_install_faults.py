@@ -5,80 +5,23 @@ After it the settings are the old ones or the new ones, whole, and the same comm
 
 from __future__ import annotations
 
-import contextlib
 import errno
-import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from memctl import files, hook_files, hook_install, hook_record
+from memctl import hook_files
 from memd.errors import MemdError
-from memd.harness import registry
-from memd.harness.hooking import Hooks, Settings
-from support_faults import Faults, failing, killing, survives
+from support_faults import Faults, failing, installed_in_memctl, killing, survives
+from support_hook_scene import BEFORE, Scene
 
 pytestmark = pytest.mark.faults
-
-BEFORE = b'{\n  "theirs": "kept", // why\n  "hooks": {"Stop": []}\n}\n'
-
-
-class Scene:
-    """Settings that are a link into somebody's dotfiles, in a home of their own."""
-
-    def __init__(self, top: Path) -> None:
-        self.real = top / "dotfiles" / "settings.json"
-        self.real.parent.mkdir(parents=True)
-        self.real.write_bytes(BEFORE)
-        self.link = top / ".agent" / "settings.json"
-        self.link.parent.mkdir()
-        self.link.symlink_to(self.real)
-        self.place = Settings(path=os.fsencode(self.link), form="json-hooks")
-
-    def install(self) -> None:
-        with hook_record.lock():
-            hook_files.place()
-            noted = hook_record.read().of("claude", self.place.path)
-            change = hook_install.plan_install(
-                "claude", hooks(), self.place, noted, b"/usr/bin/python3", lambda _: True
-            )
-            assert change.state != "refused", change.error
-            hook_install.note_before([change])
-            hook_install.apply(change, 1)
-
-    def uninstall(self) -> None:
-        with hook_record.lock():
-            noted = hook_record.read().of("claude", self.place.path)
-            change = hook_install.plan_uninstall("claude", hooks(), self.place, noted)
-            hook_install.apply(change, 2)
-            hook_install.note_after([change])
-
-    def left(self) -> set[str]:
-        """What lies beside the settings and is no copy."""
-        return {one.name for one in self.real.parent.iterdir() if ".bak-" not in one.name}
-
-
-def hooks() -> Hooks:
-    found = registry.resolve("claude").hooks
-    assert found is not None
-    return found
 
 
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(hook_files, "_compile", lambda _: None)
-
-
-@contextlib.contextmanager
-def installed(faults: Faults) -> Iterator[Faults]:
-    """Every system call of `memctl.files` goes through `faults`."""
-    real = files.os
-    files.os = faults  # type: ignore[assignment]
-    try:
-        yield faults
-    finally:
-        files.os = real  # type: ignore[misc]
 
 
 @pytest.mark.parametrize("is_install", [True, False])
@@ -94,7 +37,7 @@ def test_a_kill_anywhere_leaves_the_old_settings_or_the_new_and_the_next_run_end
             scene.install()
         before = scene.real.read_bytes()
         work: Callable[[], None] = scene.install if is_install else scene.uninstall
-        with installed(killing(at)):
+        with installed_in_memctl(killing(at)):
             is_through = survives(work)
         seen = scene.real.read_bytes()
         work()
@@ -123,7 +66,7 @@ def test_an_error_anywhere_is_told_and_leaves_nothing_half_done(
         monkeypatch.setattr("posix.environ", {b"HOME": bytes(top)})
         scene = Scene(top)
         told = ""
-        with installed(Faults(at, failing(number), only_writes=True)):
+        with installed_in_memctl(Faults(at, failing(number), only_writes=True)):
             try:
                 scene.install()
             except MemdError as reason:
