@@ -101,9 +101,11 @@ session = ""
 
 def claude(text, done):
     global session
-    session = session or value("--resume", "--session-id") or uuid()
+    chosen = session or value("--resume", "--session-id") or uuid()
+    session = os.path.basename(chosen).removesuffix(".jsonl")
     config = env.get("CLAUDE_CONFIG_DIR") or home + "/.claude"
     path = f"{config}/projects/{re.sub('[^A-Za-z0-9]', '-', os.getcwd())}/{session}.jsonl"
+    path = chosen if "/" in chosen else path
     last = None
     if os.path.exists(path):
         for line in open(path):

@@ -44,7 +44,7 @@ class FakeRecords:
         await trio.lowlevel.checkpoint()
         return question(self.lines.reader)
 
-    async def import_now(self, *, wait: bool, ended: Ended | None = None) -> None:
+    async def import_now(self, *, wait: bool, ended: Ended | None = None, since_ms: int = 0) -> None:
         assert wait
         self.import_count += 1
         self.ended = ended

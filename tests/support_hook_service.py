@@ -43,9 +43,9 @@ class Records(FakeRecords):
     def look(self, paths: Iterable[bytes]) -> None:
         self.looked |= set(paths)
 
-    async def import_now(self, *, wait: bool, ended: Any = None) -> None:
+    async def import_now(self, *, wait: bool, ended: Any = None, since_ms: int = 0) -> None:
         if wait:
-            await super().import_now(wait=True, ended=ended)
+            await super().import_now(wait=True, ended=ended, since_ms=since_ms)
         else:
             self.looked.add(b"everything")
 

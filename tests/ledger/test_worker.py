@@ -170,3 +170,54 @@ def contents_until(worker: Worker, token: int) -> set[str]:
                 assert answered == token
                 return found
     raise AssertionError("the flush was never answered")
+
+
+def many(home: Path, count: int) -> float:
+    """So many sessions that nobody has touched for a day, and one that is new; the time now."""
+    now = time.time()
+    for number in range(count):
+        os.utime(write(home, number, 1, words=f"old {number}"), (now - 86_400, now - 86_400))
+    write(home, 99_999_999, 1, words="the new one")
+    return now
+
+
+def test_who_waits_for_what_is_new_need_not_wait_for_a_long_back_fill(worker: Worker, tmp_path: Path) -> None:
+    now = many(tmp_path, 600)
+    worker.begin()
+    worker.tell(messages.Flush(token=1, since_ms=int(now * 1000) - 60_000))
+    found = contents_until(worker, 1)
+    assert any("the new one" in text for text in found)
+    assert len(found) < 600
+    worker.tell(messages.Flush(token=2))
+    assert len(found | contents_until(worker, 2)) == 601
+
+
+def test_that_is_answered_only_when_the_ledger_has_it(worker: Worker, tmp_path: Path) -> None:
+    now = many(tmp_path, 600)
+    worker.begin()
+    worker.tell(messages.Flush(token=1, since_ms=int(now * 1000) - 60_000))
+    held = []
+    while (news := worker.news(0.5)) is not None:
+        assert not isinstance(news, messages.Flushed)
+        if isinstance(news, messages.Read):
+            held.append(news.number)
+    for number in held:
+        worker.tell(messages.Acknowledge(number=number))
+    contents_until(worker, 1)
+
+
+def test_with_little_to_be_read_all_of_it_is_waited_for(worker: Worker, tmp_path: Path) -> None:
+    now = many(tmp_path, 20)
+    worker.begin()
+    worker.tell(messages.Flush(token=1, since_ms=int(now * 1000) + 60_000))
+    assert len(contents_until(worker, 1)) == 21
+
+
+def test_a_session_that_is_written_all_the_time_keeps_nobody_waiting(worker: Worker, tmp_path: Path) -> None:
+    path = write(tmp_path, 1, 1)
+    worker.begin()
+    for number in range(1, 6):
+        write(tmp_path, 1, 1, first=number)
+        worker.tell(messages.Flush(token=number))
+        worker.tell(messages.Look(paths=(os.fsencode(path),)))
+        assert any(f"text{number} " in text for text in contents_until(worker, number))

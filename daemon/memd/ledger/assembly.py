@@ -7,7 +7,7 @@ held back for its place in the order. What is held goes out after `HOLD_S` at th
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import msgspec
 from msgspec.structs import replace
@@ -187,10 +187,17 @@ class Assembly:
             return Made(self._batches(held, events, is_last=False), cursor, is_more)
         return Made(self._batches(held, events, is_last=True), cursor, is_more)
 
-    def overdue(self, now: float, *, everything: bool) -> Iterator[Batch]:
-        """What was held too long; with `everything` whatever is held."""
+    def overdue(self, now: float) -> Iterator[Batch]:
+        """What was held too long."""
         for path, held in list(self._pending.items()):
-            if everything or now >= held.since + HOLD_S:
+            if now >= held.since + HOLD_S:
+                del self._pending[path]
+                yield from self._batches(held, held.order.flush(), is_last=True)
+
+    def release(self, is_kept: Callable[[bytes], bool]) -> Iterator[Batch]:
+        """What is held, but of sources of which more is to come."""
+        for path, held in list(self._pending.items()):
+            if not is_kept(path):
                 del self._pending[path]
                 yield from self._batches(held, held.order.flush(), is_last=True)
 

@@ -86,11 +86,13 @@ class Ended(msgspec.Struct, frozen=True, kw_only=True):
 class Flush(Command, frozen=True, kw_only=True, tag="flush"):
     """Answer `Flushed` when everything that was visible at this moment has been acknowledged.
 
-    ended  read that session to its end as well, also where its harness never completed it
+    ended     read that session to its end as well, also where its harness never completed it
+    since_ms  with much to be read, only what changed since then counts, and goes first; 0: everything
     """
 
     token: int
     ended: Ended | None = None
+    since_ms: int = 0
 
 
 class Acknowledge(Command, frozen=True, kw_only=True, tag="acknowledge"):

@@ -33,8 +33,11 @@ from memd.ledger.outbox import Outbox
 from memd.ledger.reading import Reader, Unreadable
 from memd.ledger.rules import Wanted, is_below
 from memd.ledger.sources import Source
+from memd.ledger.store.interface import Batch
+from memd.ledger.waiting import Flow, Wait
 
 WINDOW = 3  # groups of batches under way
+MANY, MANY_BYTES = 200, 64 << 20  # sources to be read, from which on one may wait for the newest alone
 RESCAN_S = 600.0  # between two looks at every file, whatever the hints said
 BLIND_S = 5.0  # the same while no hints come, or a store lies where others write unseen
 FOLDERS_S = 60.0  # between two looks at the folders' own times: new files that no hint told of
@@ -70,11 +73,9 @@ class Worker:
         self._back: deque[Source] = deque()
         self._is_queued: set[bytes] = set()
         self._outbox = Outbox()
-        self._number = 0
+        self._flow = Flow()
         self._given_back = -GIVE_BACK_GROUPS  # so that the first look at everything is followed by it too
-        self._unacknowledged: set[int] = set()
-        self._flushes: list[int] = []
-        self._ended: list[messages.Ended] = []
+        self._waits: list[Wait] = []
         self._folders: dict[bytes, int] = {}  # folder -> its mtime when it was listed
         self._troubles: dict[bytes, str] = {}
         self._beside: dict[bytes, Source] = {}
@@ -101,11 +102,11 @@ class Worker:
 
     def _may_retire(self) -> bool:
         """After a large back-fill, when all is done: a process keeps the memory that it once needed."""
-        is_idle = self._is_quiet() and not (self._live or self._back or self._flushes)
+        is_idle = self._is_quiet() and not (self._live or self._back or self._waits)
         return self._filled >= RETIRE_SOURCES and is_idle
 
     def _can_work(self) -> bool:
-        return not self._outbox.is_due and len(self._unacknowledged) < WINDOW and self._is_anything_left()
+        return not self._outbox.is_due and len(self._flow) < WINDOW and self._is_anything_left()
 
     def _is_anything_left(self) -> bool:
         return bool(self._live or self._back)
@@ -151,13 +152,11 @@ class Worker:
                 # every place of this adapter is tried relative to the folder that was named
                 self._extra += sources.stores_in(adapter, folder)
                 self._rescan_at = 0.0
-            case messages.Flush(token=token, ended=ended):
+            case messages.Flush(token=token, ended=ended, since_ms=since_ms):
                 self._rescan_at = 0.0
-                self._flushes.append(token)
-                if ended is not None:
-                    self._ended.append(ended)
+                self._waits.append(Wait(token=token, since_ns=since_ms * 1_000_000, ended=ended))
             case messages.Acknowledge(number=number):
-                self._unacknowledged.discard(number)
+                self._flow.acknowledge(number)
             case messages.Watched(is_watched=is_watched):
                 self._is_watched = is_watched
                 self._rescan_at = self._folders_at = 0.0
@@ -221,8 +220,7 @@ class Worker:
         news.sort(key=lambda source: -source.mtime_ns)
         groups: dict[tuple[str, bytes], list[Source]] = {}
         for source in news:
-            kin = self._kin(source)
-            groups.setdefault((source.harness, kin or source.path), []).append(source)
+            groups.setdefault(self._group(source), []).append(source)
         ordered = [source for group in groups.values() for source in sorted(group, key=lambda s: s.path)]
         return sorted(ordered, key=lambda source: source.store.is_index)  # after what it tells of
 
@@ -310,7 +308,7 @@ class Worker:
             return
         self._troubles.pop(source.path, None)
         for batch in made.batches:
-            self._outbox.put(batch, is_live=is_live)
+            self._put(batch, is_live=is_live)
         if made.cursor:
             self._known.set_cursor(source.path, made.cursor)
         if made.is_more:
@@ -348,7 +346,7 @@ class Worker:
                     self._troubles[source.path] = f"reading it failed: {_where(bug)}"
                     continue
                 for batch in made.batches:
-                    self._outbox.put(batch, is_live=True)
+                    self._put(batch, is_live=True)
                 if made.cursor:
                     self._known.set_cursor(source.path, made.cursor)
 
@@ -356,25 +354,59 @@ class Worker:
         """What was held back too long goes out; what was asked for is answered; progress is told."""
         now = time.monotonic()
         is_idle = not self._is_anything_left()
-        if self._ended and is_idle and self._rescan_at > now:
-            self._finish_reading(self._ended.pop(0), now)
-        for batch in self._assembly.overdue(now, everything=is_idle and bool(self._flushes)):
-            self._outbox.put(batch, is_live=True)
+        for batch in self._assembly.overdue(now):
+            self._put(batch, is_live=True)
+        if self._rescan_at > now:
+            self._waits = [wait for wait in self._waits if not self._is_served(wait, now)]
         self._send_what_may_go()
-        if self._flushes and is_idle and self._rescan_at > now and self._is_quiet() and not self._ended:
-            for token in self._flushes:
-                self._tell(messages.Flushed(token=token))
-            self._flushes.clear()
         if not self._is_told and (now >= self._progress_at or is_idle):
             self._tell(self._progress())
             self._progress_at = now + PROGRESS_S
             self._is_told = is_idle
-            if is_idle and self._number - self._given_back >= GIVE_BACK_GROUPS:
+            if is_idle and self._flow.groups - self._given_back >= GIVE_BACK_GROUPS:
                 heap.give_back()
-                self._given_back = self._number
+                self._given_back = self._flow.groups
+
+    def _is_served(self, wait: Wait, now: float) -> bool:
+        """Whether all that somebody waits for is in the ledger, which is told them then."""
+        if wait.paths is None:
+            wait.paths = self._awaited(wait.since_ns)
+        wait.paths = {path for path in wait.paths if path in self._live or path in self._is_queued}
+        if wait.paths:
+            return False
+        if wait.batches < 0:
+            if wait.ended is not None:
+                self._finish_reading(wait.ended, now)
+            for batch in self._assembly.release(lambda path: path in self._live or path in self._is_queued):
+                self._put(batch, is_live=True)
+            wait.batches = self._flow.made
+        if not self._flow.is_in(wait.batches):
+            return False
+        self._tell(messages.Flushed(token=wait.token))
+        return True
+
+    def _awaited(self, since_ns: int) -> set[bytes]:
+        """The sources that one waits for: all that are to be read, or, where these are many, those alone that
+        changed since then. These are read first."""
+        if since_ns and (len(self._back) > MANY or sum(source.size for source in self._back) > MANY_BYTES):
+            changed = {self._group(s) for s in self._back if s.mtime_ns >= since_ns and not s.store.is_index}
+            chosen = [source for source in self._back if self._group(source) in changed]
+            self._back = deque(source for source in self._back if self._group(source) not in changed)
+            self._is_queued.difference_update(source.path for source in chosen)
+            self._live.update((source.path, source) for source in chosen)
+            return set(self._live)
+        return {*self._live, *self._is_queued}
+
+    def _group(self, source: Source) -> tuple[str, bytes]:
+        """What is read in one go, in the order of its names."""
+        return source.harness, self._kin(source) or source.path
+
+    def _put(self, batch: Batch, *, is_live: bool) -> None:
+        self._outbox.put(batch, is_live=is_live)
+        self._flow.made += 1
 
     def _is_quiet(self) -> bool:
-        return not self._outbox and not self._unacknowledged and not self._assembly.is_holding()
+        return not self._outbox and not len(self._flow) and not self._assembly.is_holding()
 
     def _progress(self) -> messages.Progress:
         left = [*self._live.values(), *self._back]
@@ -388,13 +420,13 @@ class Worker:
         )
 
     def _send_what_may_go(self) -> None:
-        while self._outbox and len(self._unacknowledged) < WINDOW:
-            if not self._outbox.is_due and self._is_anything_left():
+        while self._outbox and len(self._flow) < WINDOW:
+            is_awaited = any(not self._flow.is_sent(wait.batches) for wait in self._waits)
+            if not self._outbox.is_due and not is_awaited and self._is_anything_left():
                 return  # the group is not full yet
             batches, is_live = self._outbox.take()
-            self._number += 1
-            self._unacknowledged.add(self._number)
-            self._tell(messages.Read(number=self._number, batches=batches, is_live=is_live))
+            number = self._flow.send(len(batches))
+            self._tell(messages.Read(number=number, batches=batches, is_live=is_live))
 
     def _tell(self, news: AnyNews) -> None:
         data = memoryview(messages.pack(news))

@@ -42,8 +42,9 @@ log = structlog.get_logger()
 class _Flush:
     """Somebody who waits for the import to catch up."""
 
-    def __init__(self, ended: messages.Ended | None) -> None:
+    def __init__(self, ended: messages.Ended | None, since_ms: int) -> None:
         self.ended = ended
+        self.since_ms = since_ms
         self.done = trio.Event()
         self.failure = ""
         self._restarts = 0
@@ -53,6 +54,10 @@ class _Flush:
         if self._restarts > FLUSH_RESTARTS:
             self.failure = reason or "the worker ends without a word"
             self.done.set()
+
+
+def _told(token: int, flush: _Flush) -> messages.Flush:
+    return messages.Flush(token=token, ended=flush.ended, since_ms=flush.since_ms)
 
 
 class Importer:
@@ -127,15 +132,16 @@ class Importer:
             self._batch = trio.Event()
         await self._batch.wait()
 
-    async def flush(self, ended: messages.Ended | None = None) -> None:
+    async def flush(self, ended: messages.Ended | None = None, since_ms: int = 0) -> None:
         """Return when everything visible now is in the ledger; raises TryAgain if the worker keeps dying.
 
-        ended  a session that is over: what its harness never completed is taken as it is
+        ended     a session that is over: what its harness never completed is taken as it is
+        since_ms  with much to be read, wait only for what changed since then
         """
         self._token += 1
-        token, flush = self._token, _Flush(ended)
+        token, flush = self._token, _Flush(ended, since_ms)
         self._flushes[token] = flush
-        self._command(messages.Flush(token=token, ended=ended))
+        self._command(_told(token, flush))
         try:
             await flush.done.wait()
         finally:
@@ -189,7 +195,7 @@ class Importer:
             for extra in self._extras:
                 await process.stdin.send_all(messages.pack(extra))
             for token, flush in self._flushes.items():
-                await process.stdin.send_all(messages.pack(messages.Flush(token=token, ended=flush.ended)))
+                await process.stdin.send_all(messages.pack(_told(token, flush)))
             self.state = "running"
             async with trio.open_nursery() as nursery:
                 nursery.start_soon(self._speak, process.stdin)

@@ -254,12 +254,16 @@ class Ledger:
 
     # ------------------------------------------------------------------------------ orders
 
-    async def import_now(self, *, wait: bool, ended: Ended | None = None) -> None:
-        """ended: a session that is over, to be read to its end too; only of use to one who waits"""
+    async def import_now(self, *, wait: bool, ended: Ended | None = None, since_ms: int = 0) -> None:
+        """For one who waits:
+
+        ended     a session that is over, to be read to its end too
+        since_ms  with much to be read, only what changed since then is waited for
+        """
         await self._ready()
         assert self.importer is not None
         if wait:
-            await self.importer.flush(ended)
+            await self.importer.flush(ended, since_ms)
         else:
             self.importer.look(everything=True)
 

@@ -46,6 +46,8 @@ WATCH_S = 1.0  # between two looks at the processes of active runs
 CATCH_UP_S = 2.0  # for what the linked stores hold already, before a run is prepared
 TAIL_S = 20.0  # for what a run left, before it is closed
 DISCOVERY_SLACK_S = 2.0
+SLACK_MS = 60_000  # between this clock and that of the file system a store lies on
+RECENT_MS = 24 * 3600 * 1000  # what one waits for before a run while a long back-fill goes on
 UNREACHABLE_S = 5.0  # between two tries to look after a run while the ledger's server is away
 
 log = structlog.get_logger()
@@ -60,7 +62,7 @@ class Records(Protocol):
 
     async def ask(self, question: Callable[[Reader], T]) -> T: ...
 
-    async def import_now(self, *, wait: bool, ended: Ended | None = None) -> None: ...
+    async def import_now(self, *, wait: bool, ended: Ended | None = None, since_ms: int = 0) -> None: ...
 
     async def scrub(self, text: str) -> str: ...
 
@@ -110,7 +112,7 @@ class Runs:
 
     async def catch_up(self) -> bool:
         """Import what stores hold; whether that could be done within `CATCH_UP_S`."""
-        return await self._import(CATCH_UP_S)
+        return await self._import(CATCH_UP_S, self._wall_ms() - RECENT_MS)
 
     async def prepare(self, ask: Ask, *, is_caught_up: bool = False) -> Prepared:
         """Reserve a workstream; raises what `opening.prepare` raises, what is certain of it at once.
@@ -257,7 +259,7 @@ class Runs:
         told = list(losses)
         is_imported = await self._records.imports(run.harness, run.cwd)
         if has_child and not run.is_passing:
-            if wait_s and not await self._import(wait_s):
+            if wait_s and not await self._import(wait_s, run.began_ms - SLACK_MS):
                 told.append(report.IMPORT_UNFINISHED)
                 is_imported = False
             run = await self._settle_session(run)
@@ -278,7 +280,8 @@ class Runs:
         if not any(query.is_at_rest for query in queries):
             return True
         since_ms = run.began_ms - int(DISCOVERY_SLACK_S * 1000)
-        return await self._import(TAIL_S, Ended(harness=run.harness, session=run.session, since_ms=since_ms))
+        ended = Ended(harness=run.harness, session=run.session, since_ms=since_ms)
+        return await self._import(TAIL_S, run.began_ms - SLACK_MS, ended)
 
     async def _settle_session(self, run: Run) -> Run:
         """Set aside what belongs to another checkout; find what nobody named."""
@@ -380,11 +383,11 @@ class Runs:
         if not self._active:
             self._has_active = trio.Event()
 
-    async def _import(self, wait_s: float, ended: Ended | None = None) -> bool:
-        """Whether all that is visible now came in within that time."""
+    async def _import(self, wait_s: float, since_ms: int, ended: Ended | None = None) -> bool:
+        """Whether what is visible now came in within that time; with much to be read, what is newer alone."""
         with trio.move_on_after(wait_s):
             try:
-                await self._records.import_now(wait=True, ended=ended)
+                await self._records.import_now(wait=True, ended=ended, since_ms=since_ms)
             except MemdError as reason:
                 log.warning("run.import_failed", reason=str(reason))
                 return False
