@@ -13,7 +13,7 @@ import trio
 
 from memd import processes
 from memd.ledger.store.workstreams import Process, Run
-from memd.protocol_memory import AnyAction, AnyResult, Block, Context
+from memd.protocol_memory import Block, Context
 from memd.service.environments import Environments
 from memd.service.handoffs import Handoffs
 from memd.service.hooks import HookService
@@ -74,10 +74,8 @@ class Topics:
         self.text = ""
         self.asked: list[Context] = []
 
-    async def answer(self, action: AnyAction) -> AnyResult:
-        assert isinstance(action, Context)
+    def block(self, action: Context) -> Block:
         self.asked.append(action)
-        await trio.lowlevel.checkpoint()
         return Block(
             store=b"/m", is_shared=True, text=self.text.encode()[: action.limit].decode("utf-8", "ignore")
         )

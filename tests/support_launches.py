@@ -12,7 +12,7 @@ import trio
 
 from memd import protocol_runs as asked
 from memd.ledger.store.workstreams import Run
-from memd.protocol_memory import AnyAction, AnyResult, Block
+from memd.protocol_memory import Block, Context
 from memd.service.environments import Environments
 from memd.service.launches import Launches
 from memd.service.plans import Carry
@@ -41,8 +41,7 @@ class Healer:
 
 
 class Topics:
-    async def answer(self, action: AnyAction) -> AnyResult:
-        await trio.lowlevel.checkpoint()
+    def block(self, action: Context) -> Block:
         return Block(text="", store=b"", is_shared=False)
 
 

@@ -17,7 +17,7 @@ from memd.harness import registry
 from memd.harness.launching import Argv, Delivered, Doorway, Intent, Launch, Said
 from memd.harness.model import Adapter
 from memd.ledger.store.workstreams import Run
-from memd.protocol_memory import AnyAction, AnyResult, Block
+from memd.protocol_memory import Block, Context
 from memd.service.doorways import Doorways, read_small
 from memd.service.handoffs import Handoffs
 from memd.service.runs import Runs
@@ -42,8 +42,7 @@ class Topics:
     def __init__(self) -> None:
         self.text = ""
 
-    async def answer(self, action: AnyAction) -> AnyResult:
-        await trio.lowlevel.checkpoint()
+    def block(self, action: Context) -> Block:
         return Block(text=self.text, store=b"", is_shared=False)
 
 

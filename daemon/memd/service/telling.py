@@ -7,7 +7,6 @@ gives may be shown.
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 from typing import Protocol, TypeVar
 
 import msgspec
@@ -15,11 +14,10 @@ import structlog
 import trio
 from msgspec.structs import replace
 
-from memd import protocol_memory
 from memd.errors import MemdError, UsageError
 from memd.ledger.store.interface import Reader
 from memd.ledger.store.workstreams import Run
-from memd.protocol_memory import AnyAction, AnyResult
+from memd.protocol_memory import Block, Context
 from memd.service.hook_calls import Session
 from memd.service.runs import Runs
 from memd.workstream import scope
@@ -46,7 +44,7 @@ class Asking(Protocol):
 class Topics(Protocol):
     """The memory folder as far as it is asked here. `memd.service.topics.MemoryTopics` is one."""
 
-    async def answer(self, action: AnyAction) -> AnyResult: ...
+    def block(self, action: Context) -> Block: ...
 
 
 class Rendered(msgspec.Struct, frozen=True, kw_only=True):
@@ -54,6 +52,13 @@ class Rendered(msgspec.Struct, frozen=True, kw_only=True):
 
     harness: str
     offer: Offer | None
+    block: str
+
+
+class Found(msgspec.Struct, frozen=True, kw_only=True):
+    """scope: None: not asked for, or it cannot be told"""
+
+    scope: tuple[str, str] | None
     block: str
 
 
@@ -72,10 +77,13 @@ class Telling:
         """run: what the session was linked to; None: it is told handoffs, and no packet"""
         adapter, hooks = session.adapter, session.hooks
         room = room_of(adapter.start_output_limit, hooks.wrapper, is_escaped=hooks.is_escaped)
-        offer = await self._offer(session, run, room) if has_offer else None
-        block = ""
-        if has_block:
-            block = await block_of(self._topics, adapter.name, offer.left if offer is not None else room)
+        offer: Offer | None = None
+        found = await self._look(session, run, room if has_block else None, has_scope=has_offer)
+        if has_offer:
+            offer = await self._offer(session, run, room, found.scope)
+        block = found.block
+        if block and offer is not None and room.size(block) > offer.left.left:
+            block = await block_of(self._topics, adapter.name, offer.left)
         return Rendered(harness=adapter.name, offer=offer, block=block)
 
     async def claim(self, rendered: Rendered, is_there: Callable[[], bool]) -> str:
@@ -94,25 +102,47 @@ class Telling:
             found = await self._records.ask(lambda reader: reader.workstreams.workstream(run.workstream))
             if found is not None:
                 return found.place.workspace, found.place.project
+        return await trio.to_thread.run_sync(self._resolve, session, abandon_on_cancel=True)
+
+    def _resolve(self, session: Session) -> tuple[str, str]:
         if not session.cwd:
             raise UsageError("a hook does not say where it runs")
-        resolve = partial(scope.resolve, session.cwd, self._home)
-        where = await trio.to_thread.run_sync(resolve, abandon_on_cancel=True)
+        where = scope.resolve(session.cwd, self._home)
         return where.workspace, where.project
+
+    async def _look(self, session: Session, run: Run | None, room: Room | None, *, has_scope: bool) -> Found:
+        """What the disk says, in one turn of a thread. room: for the block, as if it were alone"""
+
+        def look() -> Found:
+            where: tuple[str, str] | None = None
+            if has_scope and run is None:
+                try:
+                    where = self._resolve(session)
+                except (MemdError, OSError) as reason:
+                    log.warning("hook.untold", harness=session.adapter.name, reason=str(reason))
+            block = filled(self._topics, session.adapter.name, room) if room is not None else ""
+            return Found(scope=where, block=block)
+
+        return await trio.to_thread.run_sync(look, abandon_on_cancel=True)
 
     async def _check(self, session: str) -> None:
         """raises UnknownSession for what cannot be kept as the id of a session"""
         scrubbed = await self._records.scrub(session)
         check_id(session, lambda _: scrubbed)
 
-    async def _offer(self, session: Session, run: Run | None, room: Room) -> Offer | None:
+    async def _offer(
+        self, session: Session, run: Run | None, room: Room, where: tuple[str, str] | None
+    ) -> Offer | None:
         """The handoff and the packet. None: what goes on in the same conversation has had them."""
         start = start_of(session, run)
         if session.heard.is_again and not may_have_packet(start):
             return None
         try:
-            workspace, project = await self.scope(session, run)
-            offer = await self._runs.offer(replace(start, workspace=workspace, project=project), room)
+            if run is not None:
+                where = await self.scope(session, run)
+            if where is None:
+                return None
+            offer = await self._runs.offer(replace(start, workspace=where[0], project=where[1]), room)
             if offer.handoff is not None and run is None:
                 await self._check(start.session)  # it is going to be written down
             return offer
@@ -123,16 +153,20 @@ class Telling:
 
 async def block_of(topics: Topics, harness: str, room: Room) -> str:
     """The block of the memory folder within the room; empty when it is not wanted or has none."""
+    return await trio.to_thread.run_sync(filled, topics, harness, room, abandon_on_cancel=True)
+
+
+def filled(topics: Topics, harness: str, room: Room) -> str:
+    """As `block_of`; reads files."""
     limit = room.left if room.unit == "bytes" else room.left * 3
     for _ in range(BLOCK_TRIES):
         if limit < LEAST_BLOCK:
             break
         try:
-            result = await topics.answer(protocol_memory.Context(limit=limit, harness=harness))
+            text = topics.block(Context(limit=limit, harness=harness)).text
         except (MemdError, OSError) as reason:
             log.warning("hook.no_block", harness=harness, reason=str(reason))
             break
-        text = result.text if isinstance(result, protocol_memory.Block) else ""
         size = room.size(text)
         if size <= room.left:
             return text

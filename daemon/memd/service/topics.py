@@ -89,7 +89,7 @@ class MemoryTopics:
             case m.SearchTopics(words=words, limit=limit):
                 return await self._read(partial(store.search, words, limit))
             case m.Context():
-                return await self._read(partial(self._block, action))
+                return await self._read(partial(self.block, action))
             case m.WriteTopic():
                 return await self._change(partial(store.write, action))
             case m.RemoveTopic(topic=topic):
@@ -123,7 +123,8 @@ class MemoryTopics:
         finally:
             self._hint.set()
 
-    def _block(self, action: m.Context) -> m.Block:
+    def block(self, action: m.Context) -> m.Block:
+        """What `answer` gives for it; reads files: it belongs in a thread. raises MemdErrors"""
         active = self._store.access.active()
         reason = ""
         if action.harness:
