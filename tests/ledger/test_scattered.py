@@ -65,8 +65,8 @@ def test_a_list_that_is_made_later_is_noticed(worker: Worker, tmp_path: Path) ->
     worker.begin()
     worker.tell(messages.Watched(is_watched=True))
     worker.tell(messages.Flush(token=1))
-    while not isinstance(worker.news(), messages.Flushed):
-        pass
+    while not isinstance(news := worker.news(), messages.Flushed):
+        assert news is not None
     data = tmp_path / ".local/share/crush"
     list_projects(data, project(tmp_path, "one", "from one"))
     worker.tell(messages.Look(paths=(os.fsencode(data),)))

@@ -13,10 +13,12 @@ MAX_READ_BYTES = 1 << 20
 
 
 class Disk:
-    """The disk as it is. `followed` are the files whose changes are to be waited for."""
+    """The disk as it is, for one look round. `followed` are the files whose changes are to be waited for."""
 
     def __init__(self) -> None:
         self.followed: set[bytes] = set()
+        self._real: dict[bytes, bytes] = {}
+        self._checkouts: dict[bytes, bytes] = {}
 
     def follow(self, path: bytes) -> bytes | None:
         self.followed.add(path)
@@ -54,14 +56,18 @@ class Disk:
 
     def real(self, path: bytes) -> bytes:
         """The path without links, as far as it exists."""
-        try:
-            return os.path.realpath(path)
-        except ValueError:
-            return path
+        if path not in self._real:
+            try:
+                self._real[path] = os.path.realpath(path)
+            except ValueError:
+                return path
+        return self._real[path]
 
     def checkout(self, path: bytes) -> bytes:
         """The top of the checkout that a folder is in; empty outside one."""
-        try:
-            return checkout.repository(path).root
-        except UsageError:
-            return b""
+        if path not in self._checkouts:
+            try:
+                self._checkouts[path] = checkout.repository(path).root
+            except UsageError:
+                return b""
+        return self._checkouts[path]

@@ -53,12 +53,25 @@ def stores(
     """
     glance = glance or Disk()
     found: dict[tuple[str, bytes, str, tuple[str, ...]], tuple[Adapter, Store]] = {}
+    together = _together(environments)
     for adapter in adapters:
-        for environment in environments:
-            for store in (*adapter.stores(environment), *_scattered(adapter, environment, glance)):
-                real = msgspec.structs.replace(store, root=os.path.realpath(store.root))
-                key = (adapter.name, real.root, real.flavor, real.patterns)
-                found[key] = (adapter, _merged(found[key][1], real) if key in found else real)
+        named = [store for one in environments for store in adapter.stores(one)]
+        named += [store for one in together for store in _scattered(adapter, one, glance)]
+        for store in named:
+            real = msgspec.structs.replace(store, root=os.path.realpath(store.root))
+            key = (adapter.name, real.root, real.flavor, real.patterns)
+            found[key] = (adapter, _merged(found[key][1], real) if key in found else real)
+    return list(found.values())
+
+
+def _together(environments: Sequence[Environment]) -> list[Environment]:
+    """The environments, with those made one that differ in their places alone: files are looked at once."""
+    found: dict[tuple[bytes, tuple[tuple[str, bytes], ...]], Environment] = {}
+    for one in environments:
+        key = (one.home, tuple(sorted(one.variables.items())))
+        known = found.get(key)
+        places = tuple(dict.fromkeys((*(known.places if known else ()), *one.places)))
+        found[key] = msgspec.structs.replace(known or one, places=places)
     return list(found.values())
 
 

@@ -20,7 +20,10 @@ FAR = 1 << 62  # a place in the source behind everything the harness will ever w
 
 ABANDONED = "The launcher and the agent ended without a word; what they had written was imported."
 IMPORT_UNFINISHED = "The transcript could not be read to its end; the rest follows with the next import."
-SESSION_UNKNOWN = "No session of this harness was found for the run."
+SESSION_UNKNOWN = (
+    "No session of this harness was found for the run, or more than one that it may have been on:"
+    " a session that is named by the harness's own selector is linked."
+)
 NOT_STARTED = "The native process could not be started."
 
 
