@@ -18,6 +18,7 @@ GROUPS: tuple[tuple[str, tuple[tuple[str, str, str], ...]], ...] = (
     (
         "the daemon",
         (
+            ("setup", "setup", "set memd up on this machine, step by step"),
             ("up", "daemon", "start memd, or restart one that is older than this package"),
             ("down", "daemon", "stop memd"),
             ("status", "status", "what memd does and whether it is well"),

@@ -13,7 +13,7 @@ from memctl.paths import shown
 if TYPE_CHECKING:
     from memctl.commands.install_hooks import Result
 
-__all__ = ["show_install", "show_uninstall", "shown"]
+__all__ = ["print_diff", "show_install", "show_uninstall", "shown"]
 
 COLORS = {"+": "\x1b[32m", "-": "\x1b[31m", "@": "\x1b[36m"}
 
@@ -24,7 +24,7 @@ def show_install(results: Sequence[Result], notices: Iterable[str], *, is_applie
         if change.state == "refused":
             _complain(result)
         elif not is_applied and change.is_needed:
-            _print_diff(change.summary())
+            print_diff(change.summary())
         else:
             did = "hooks installed" if result.is_changed else "all hooks are there already"
             print(f"{change.agent}: {did} ({shown(change.path)}){_copy(result)}")
@@ -43,7 +43,7 @@ def show_uninstall(results: Sequence[Result], *, is_applied: bool) -> None:
         if change.state == "refused":
             _complain(result)
         elif not is_applied and change.is_needed:
-            _print_diff(change.summary())
+            print_diff(change.summary())
         elif result.is_changed:
             print(f"{change.agent}: hooks taken out ({shown(change.path)}){_copy(result)}")
         _tell(result)
@@ -66,8 +66,10 @@ def _tell(result: Result) -> None:
         print(f"{result.change.agent}: {notice}", file=sys.stderr)
 
 
-def _print_diff(text: str) -> None:
-    is_colored = quick.wants_color()
+def print_diff(text: str, descriptor: int = 1) -> None:
+    """On standard output, or with 2 on standard error."""
+    out = sys.stderr if descriptor == 2 else sys.stdout
+    is_colored = quick.wants_color(descriptor)
     for line in text.splitlines(keepends=True):
         color = COLORS.get(line[:1], "") if is_colored else ""
-        sys.stdout.write(f"{color}{line.rstrip(chr(10))}\x1b[0m\n" if color else line)
+        out.write(f"{color}{line.rstrip(chr(10))}\x1b[0m\n" if color else line)

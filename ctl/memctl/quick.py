@@ -45,11 +45,11 @@ def _not_running(reason: OSError, as_json: bool) -> int:
     return NOT_RUNNING
 
 
-def wants_color() -> bool:
+def wants_color(descriptor: int = 1) -> bool:
     """A terminal that has not been told otherwise (https://no-color.org)."""
     if posix.environ.get(b"NO_COLOR") or posix.environ.get(b"TERM") == b"dumb":
         return False
-    return posix.isatty(1)
+    return posix.isatty(descriptor)
 
 
 def columns() -> int:

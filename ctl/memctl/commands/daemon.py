@@ -12,21 +12,21 @@ from memd.errors import MemdError, TryAgain
 
 DOWN_S = 10.0
 RELOAD_S = 10.0
-FIRST_LOOK_S = 2.0
 
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     up = subparsers.add_parser(
         "up", description="Start memd, or restart one that is older than this package."
     )
-    up.add_argument("--quiet", action="store_true", help="do not show the status afterwards")
+    up.add_argument("--quiet", action="store_true", help="show no status afterwards, and offer no hooks")
+    up.add_argument("--yes", action="store_true", help="install hooks into agents that have none, unasked")
     subparsers.add_parser("down", description="Stop memd. Whatever it was doing goes on at the next start.")
     subparsers.add_parser("reload", description="Re-read the configuration of the running daemon.")
 
 
 def run(options: argparse.Namespace) -> int:
     if options.command == "up":
-        return _up(options.quiet)
+        return _up(quiet=options.quiet, assume_yes=options.yes)
     if options.command == "down":
         return _down()
     done = client.ask(protocol.Reload(), protocol.Done, start=False, timeout_s=RELOAD_S)
@@ -35,7 +35,24 @@ def run(options: argparse.Namespace) -> int:
     return 0 if is_good else 78
 
 
-def _up(quiet: bool) -> int:
+def _up(*, quiet: bool, assume_yes: bool) -> int:
+    from memctl import first_import, hook_offer
+
+    start()
+    renew_hook()
+    if not quiet:
+        first_import.show()
+    if assume_yes:
+        code = hook_offer.offer(assume_yes=True)
+        return code if quiet else quick.status([]) or code
+    if quiet:
+        return 0
+    code = quick.status([]) or 0
+    return hook_offer.offer(assume_yes=False) or code
+
+
+def start() -> None:
+    """Have a daemon of this version run. raises MemdError"""
     running = client.ping()
     if running is not None and running.version != __version__:
         print(f"memd {running.version} runs; restarting it as {__version__}", file=sys.stderr)
@@ -43,14 +60,9 @@ def _up(quiet: bool) -> int:
         running = None
     if running is None:
         client.start_daemon()
-    _renew_hook()
-    if quiet:
-        return 0
-    _show_first_import()
-    return quick.status([]) or 0
 
 
-def _renew_hook() -> None:
+def renew_hook() -> None:
     """Where hooks are installed, they run what belongs to this package from now on."""
     import os
 
@@ -61,39 +73,6 @@ def _renew_hook() -> None:
             print("The installed hooks are of this version now.", file=sys.stderr)
     except MemdError as reason:
         print(f"The installed hooks are as they were: {reason}\n{reason.remedy}", file=sys.stderr)
-
-
-def _show_first_import() -> None:
-    """On a terminal: what is still to be read, as it shrinks. Ctrl-C leaves the import to the daemon."""
-    left = _left_bytes()
-    if not left or not sys.stderr.isatty():
-        return
-    from rich.console import Console
-    from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn
-
-    columns = (TextColumn("reading sessions"), BarColumn(), DownloadColumn())
-    try:
-        with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
-            task = progress.add_task("", total=left)
-            while remaining := _left_bytes():
-                total = max(left, remaining)
-                progress.update(task, total=total, completed=total - remaining)
-                time.sleep(0.2)
-    except KeyboardInterrupt:
-        print("The import goes on in the background.", file=sys.stderr)
-
-
-def _left_bytes() -> int:
-    """Bytes of session stores that are known and not yet read; waits a moment until the daemon knows."""
-    import json
-
-    deadline = time.monotonic() + FIRST_LOOK_S
-    while True:
-        _, text = client.ask_text(protocol.Status(form="json"))
-        ledger = json.loads(text)["ledger"]
-        if ledger["state"] == "running" or time.monotonic() > deadline:
-            return int(ledger["left_bytes"])
-        time.sleep(0.05)
 
 
 def _down() -> int:
