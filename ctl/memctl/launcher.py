@@ -141,6 +141,9 @@ def _prepared(line: Conversation, order: Order, prepare: runs.Prepare) -> runs.R
             if not is_told:
                 raise
         except client.Rejected as reason:
+            if client.needs_yes(reason) and prepare.is_terminal and _agrees(str(reason)):
+                prepare = replace(prepare, bind=True)
+                continue
             if reason.code != "busy" or (not order.is_waiting and time.monotonic() >= until):
                 raise
             if not is_told:
@@ -148,6 +151,12 @@ def _prepared(line: Conversation, order: Order, prepare: runs.Prepare) -> runs.R
                 say(f"another launcher owns this workstream; {how} ({reason})")
             is_told, prepare = True, replace(prepare, is_retry=True)
         time.sleep(RETRY_S)
+
+
+def _agrees(question: str) -> bool:
+    from memctl import chooser
+
+    return chooser.agree(question)
 
 
 def _note(ready: runs.Ready, cwd: bytes) -> None:

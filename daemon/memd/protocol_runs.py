@@ -38,6 +38,7 @@ class Prepare(Step, frozen=True, kw_only=True, tag="prepare"):
     native      everything after that word, wrapper words included
     executable  the program to start instead of the one found; empty: look in `path`
     carry       copy the linked session from the login it lies in, without asking
+    bind        a workstream of another checkout of this repository may belong to this one from now on
     variables   those of `Greeted.variables` that the client has
     path        the client's PATH
     is_terminal standard input and standard error are terminals: somebody can be asked
@@ -55,6 +56,7 @@ class Prepare(Step, frozen=True, kw_only=True, tag="prepare"):
     is_yolo: bool = False
     is_fresh: bool = False
     carry: bool = False
+    bind: bool = False
     variables: dict[str, bytes] = {}
     path: bytes = b""
     is_terminal: bool = False

@@ -26,10 +26,21 @@ class Action(msgspec.Struct, frozen=True, kw_only=True, tag_field="do", forbid_u
 
 
 class Workstreams(Action, frozen=True, kw_only=True, tag="workstreams"):
-    """The workstreams of a checkout, the selected one first; without the first `offset` of them."""
+    """The workstreams of a checkout, the selected one first; without the first `offset` of them.
+
+    everywhere  also those of other checkouts of the same repository
+    """
 
     limit: int = 20
     offset: int = 0
+    everywhere: bool = False
+
+
+class BindWorkstream(Action, frozen=True, kw_only=True, tag="bind-workstream"):
+    """Let one of another checkout of the same repository belong to this one too; one field says which."""
+
+    name: str = ""
+    workstream_id: str = ""
 
 
 class Projects(Action, frozen=True, kw_only=True, tag="projects"):
@@ -118,6 +129,7 @@ class RenameProject(Action, frozen=True, kw_only=True, tag="rename-project"):
 AnyAction = (
     Workstreams
     | Projects
+    | BindWorkstream
     | RenameWorkstream
     | SearchWorkstream
     | CreateHandoff

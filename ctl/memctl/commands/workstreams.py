@@ -18,6 +18,14 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         "workstreams",
         description="The workstreams of this checkout: first the one that the next run goes on with.",
     )
+    listing.add_argument(
+        "action", nargs="?", choices=("bind",), help="bind: go on here with one of another checkout"
+    )
+    listing.add_argument("name", nargs="?", default="", metavar="NAME", help="of the one to bind")
+    listing.add_argument("--workstream-id", metavar="ID", help="the one to bind, by its id")
+    listing.add_argument(
+        "--all", action="store_true", help="also those of other checkouts of this repository, on any machine"
+    )
     listing.add_argument("--limit", type=int, default=20, metavar="N", help="at most so many, up to 100")
     listing.add_argument("--offset", type=int, default=0, metavar="N", help="without the first N")
     rename = subparsers.add_parser(
@@ -51,8 +59,16 @@ def run(options: argparse.Namespace) -> int:
             if options.offset < 0:
                 raise UsageError(f"--offset {options.offset}: it must be at least 0")
             action: asked.AnyAction = asked.Workstreams(
-                limit=options.limit, offset=options.offset, **work.asking(options)
+                limit=options.limit, offset=options.offset, everywhere=options.all, **work.asking(options)
             )
+            if options.action == "bind":
+                if bool(options.name) == bool(options.workstream_id):
+                    raise UsageError("say which workstream to bind", remedy="Give its name or its id.")
+                action = asked.BindWorkstream(
+                    name=work.text(options.name),
+                    workstream_id=work.text(options.workstream_id or ""),
+                    **work.asking(options),
+                )
         case "rename-workstream":
             action = asked.RenameWorkstream(
                 name=work.text(options.old or ""),

@@ -29,7 +29,7 @@ from memd.frame import harmless
 from memd.harness.registry import adapters
 from memd.ledger.search import clean
 from memd.ledger.store.workstreams import Process
-from memd.service import orders
+from memd.service import orders, work_elsewhere
 from memd.service.candidates import Candidates
 from memd.service.doorways import Doorways
 from memd.service.environments import Environments
@@ -122,6 +122,16 @@ class Launches:
         client = orders.client_of(step, self._home)
         located, cwd = await trio.to_thread.run_sync(partial(_stand, step, client))
         ask = Ask(place=located.place, cwd=cwd, harness="", launcher=launcher, wanted=orders.wanted_of(step))
+        if step.workstream:
+            await work_elsewhere.offer(
+                self._records,
+                located.place,
+                step.workstream,
+                cwd,
+                {**step.variables, "PATH": step.path},
+                yes=step.bind,
+                now_ms=int(self._wall_s() * 1000),
+            )
         order: Order | None = None
         newest: dict[str, str] = {}
         if step.word:

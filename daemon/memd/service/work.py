@@ -11,10 +11,11 @@ from msgspec.structs import replace
 
 from memd import protocol
 from memd import protocol_work as asked
-from memd.errors import NotFound
+from memd.errors import NotFound, UsageError
 from memd.harness.registry import resolve
 from memd.ledger.store.interface import Filter, Hit, Reader, StoredEvent
-from memd.ledger.store.workstreams import Handoff, Looking, Place, Run, Work, Workstream
+from memd.ledger.store.workstreams import Elsewhere, Handoff, Looking, Place, Run, Work, Workstream
+from memd.service import work_elsewhere
 from memd.service import work_view as view
 from memd.service.handoffs import Handoffs
 from memd.service.healer import now_ms
@@ -22,7 +23,7 @@ from memd.service.places import locate
 from memd.service.runs import Records, Runs
 from memd.service.work_sessions import Carrying, SessionAnswers
 from memd.service.work_view import Found, Sheet
-from memd.workstream import handoff, naming, packet, scope
+from memd.workstream import elsewhere, handoff, naming, packet, scope
 from memd.workstream.handoff import Note, Receiver
 from memd.workstream.naming import Listed
 
@@ -78,6 +79,8 @@ class WorkAnswers:
                 return await self._workstreams(action, sheet)
             case asked.Projects():
                 return view.projects(await self._records.ask(lambda reader: reader.workstreams.scopes()))
+            case asked.BindWorkstream():
+                return await self._bind(action, sheet)
             case asked.RenameWorkstream():
                 return await self._rename(action, sheet)
             case asked.SearchWorkstream():
@@ -133,7 +136,29 @@ class WorkAnswers:
             return rows, len(looking.workstreams(stand.place)) - max(action.offset, 0) - len(rows)
 
         rows, left = await self._records.ask(look)
-        return view.workstreams(rows, left, stand.scope, stand.notice, sheet)
+        here = view.workstreams(rows, left, stand.scope, stand.notice, sheet)
+        if not action.everywhere:
+            return here
+        others = await self._records.ask(lambda reader: reader.workstreams.elsewhere(stand.place))
+        return work_elsewhere.listing(others, here, sheet)
+
+    async def _bind(self, action: asked.BindWorkstream, sheet: Sheet) -> str:
+        place = (await self._stand(action)).place
+        if bool(action.name) == bool(action.workstream_id):
+            raise UsageError("say which workstream, by its name or by its id", remedy="Give one of them.")
+
+        def bind(work: Work) -> tuple[Workstream, Elsewhere | None]:
+            for row in work.workstreams(place):
+                if row.id == action.workstream_id or row.name == action.name:
+                    return row, None
+            found = elsewhere.named(work, place, name=action.name, workstream_id=action.workstream_id)
+            return elsewhere.bind(work, place, found.workstream.id), found
+
+        row, found = await self._records.work(bind)
+        variables = {**action.variables, "PATH": action.path}
+        here = await work_elsewhere.checkpoint_of(action.cwd, variables)
+        told = [] if found is None else elsewhere.differences(found.checkpoint, here)
+        return work_elsewhere.bound(row, found, told, sheet)
 
     async def _rename(self, action: asked.RenameWorkstream, sheet: Sheet) -> str:
         stand = await self._stand(action)

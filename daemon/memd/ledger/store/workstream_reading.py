@@ -85,6 +85,8 @@ def _told(
 
 
 class WorkstreamReading:
+    is_shared = False
+
     def __init__(self, connection: apsw.Connection) -> None:
         self._connection = connection
         self._path = os.fsencode(connection.filename)

@@ -230,7 +230,12 @@ class Untold(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Looking(Protocol):
-    """What may be asked. Of a reader, each answer is of its own moment; inside a `Work`, of one."""
+    """What may be asked. Of a reader, each answer is of its own moment; inside a `Work`, of one.
+
+    is_shared  several machines may write here, and a workstream may belong to several checkouts
+    """
+
+    is_shared: bool
 
     def workstreams(self, place: Place) -> list[Workstream]:
         """The workstreams of one checkout in one scope, last selected first."""

@@ -73,6 +73,8 @@ OTHER_BOOT: Final = "another boot"
 class WorkstreamReading:
     """machine: the id of this one."""
 
+    is_shared = True
+
     def __init__(self, link: Link, machine: str) -> None:
         self._link = link
         self._machine = machine
