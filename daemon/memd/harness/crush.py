@@ -113,12 +113,14 @@ key as (select * from fact)
     overlap_ms=EVIDENCE_OVERLAP,
 )
 
+# Only the last message of a session can have been left without an end.
 AT_REST = Query(
     name="unfinished",
     sql=f"""
 with recursive {_TREE},
 fact as materialized ({_FACTS}
-  from sessions as s cross join messages as m on m.session_id = s.id
+  from sessions as s
+ cross join messages as m on m.rowid = (select max(n.rowid) from messages as n where n.session_id = s.id)
  where {_ms("s.updated_at")} >= :updated - {LOOK_BACK_MS} and (:session = '' or s.id = :session)),
 key as (select fact.*, touched as updated from fact)
 {_ROWS} {_PAST} and not {_IS_COMPLETE} and k.updated <= :until and {_CWD} <> x''
