@@ -120,7 +120,7 @@ def _is_place(path: object) -> bool:
 ADAPTER = Adapter(
     name="kiro",
     title="Kiro",
-    aliases=("kiro-cli",),
+    aliases=("kiro-cli", "kiro-v2", "kiro-cli-v2", "kiro-v3", "kiro-cli-v3"),
     stores=stores,
     identify=identify,
     begin=begin,
