@@ -14,6 +14,7 @@ from memd import disk
 from memd import protocol_runs as asked
 from memd.errors import MemdError, NotFound, Refused, TryAgain, UsageError
 from memd.ledger.store.workstreams import RunGone
+from memd.service.candidates import Candidates
 from memd.service.plans import LINK_S
 from memd.workstream import report
 from memd.workstream.bare import NoProgram, NothingToContinue
@@ -355,3 +356,17 @@ async def test_the_help_of_a_program_is_asked_once_for_what_matters(floor: Floor
     assert log.read_text() == "x\n"
     program.write_text("#!/bin/sh\necho 'usage: pi --session ID'\n# of another version\n")
     assert await floor.args("pi") == []
+
+
+async def test_a_list_that_cannot_be_had_costs_nobody_the_launch(
+    floor: Floor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def slow(*_: object) -> None:
+        await trio.lowlevel.checkpoint()
+        raise TryAgain("the ledger did not answer")
+
+    monkeypatch.setattr(Candidates, "to_adopt", slow)
+    ready = await floor.prepare("claude", is_terminal=True)
+    assert ready.choices == ()
+    assert any("cannot be listed" in line for line in ready.notices)
+    assert (await floor.plan(ready)).arguments[0] == b"--session-id"

@@ -24,7 +24,7 @@ from msgspec.structs import replace
 from memctl.paths import shown
 from memd import processes
 from memd import protocol_runs as asked
-from memd.errors import Refused, TryAgain, UsageError
+from memd.errors import MemdError, Refused, TryAgain, UsageError
 from memd.frame import harmless
 from memd.harness.registry import adapters
 from memd.ledger.search import clean
@@ -189,7 +189,12 @@ class Launches:
                 is_terminal=step.is_terminal and bool(step.word),
             )
         ):
-            candidates = await self._candidates.to_adopt(order.adapter, order.environment(), _text(run.cwd))
+            try:
+                candidates = await self._candidates.to_adopt(
+                    order.adapter, order.environment(), _text(run.cwd)
+                )
+            except MemdError as reason:
+                notices.append(f"sessions that were begun here cannot be listed ({reason}): a new one begins")
             going.choices = frozenset(one.session for one in candidates)
         self._open[run.id] = going
         return asked.Ready(
