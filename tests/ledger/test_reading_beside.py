@@ -11,7 +11,7 @@ from memd.harness.records import split
 from memd.ledger.reading import BESIDE_BYTES, Reader, Slice
 from memd.ledger.sources import Source, walk
 
-CWD = "/work/somewhere"
+CWD = "/home/dev/somewhere"
 
 
 def identify(path: bytes, head: bytes, flavor: str) -> Session | None:
