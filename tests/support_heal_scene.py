@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from memd import disk
-from memd.protocol import Entry
+from memd.protocol import Entry, Unenrolled
 from support_faults import Faults, installed
 from support_memory import OLD_NS, World, bodies, leads_to, notes, put, read, snapshot, superseded
 
@@ -49,7 +49,7 @@ class Scene:
     def heal(self) -> tuple[Entry, ...]:
         return self.world.heal()
 
-    def unenroll(self) -> object:
+    def unenroll(self) -> Unenrolled:
         return self.world.ownership().unenroll(self.agent, now_ms=self.world.tick())
 
     def check_nothing_lost(self) -> None:

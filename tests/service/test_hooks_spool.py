@@ -31,7 +31,12 @@ def anything(_note: Note) -> bool:
 
 
 def taken(folder: Path) -> list[Note]:
-    return Spool(bytes(folder)).take(anything)
+    """Taken, and acted on."""
+    spool = Spool(bytes(folder))
+    notes = spool.take(anything)
+    for note in notes:
+        spool.let_go(note)
+    return notes
 
 
 def test_what_a_hook_leaves_is_what_the_daemon_takes(folder: Path) -> None:
@@ -48,6 +53,21 @@ def test_what_a_hook_leaves_is_what_the_daemon_takes(folder: Path) -> None:
     assert list(folder.iterdir()) == []
     assert Spool(bytes(folder)).waiting() == Waiting()
     assert taken(folder) == []
+
+
+def test_a_text_stays_until_it_is_kept_elsewhere_and_is_given_once_until_then(folder: Path) -> None:
+    hook.leave_note(WHO, b"text")
+    hook.leave_note(WHO, b"")
+    spool = Spool(bytes(folder))
+    text, _ = sorted(spool.take(anything), key=lambda note: not note.payload)
+    assert len(list(folder.iterdir())) == 1
+    assert spool.take(anything) == []
+    assert [note.payload for note in Spool(bytes(folder)).take(anything)] == [b"text"]  # after a kill
+    spool.give_back(text)
+    assert [note.payload for note in spool.take(anything)] == [b"text"]
+    spool.let_go(text)
+    assert list(folder.iterdir()) == []
+    assert spool.take(anything) == []
 
 
 def test_no_folder_is_no_note(tmp_path: Path) -> None:

@@ -7,7 +7,6 @@ import fcntl
 import os
 import shutil
 import stat
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -225,51 +224,6 @@ def test_only_the_named_login_is_taken_as_source(logins: Logins, tmp_path: Path)
         carrying.carry(ID, both, bytes(logins.new))
     carrying.carry(ID, both, bytes(logins.new), source=bytes(third))
     assert logins.transcript(logins.new).read_bytes() == ONE + THREE
-
-
-def test_a_kill_at_any_write_leaves_nothing_half_and_the_next_call_ends_it(
-    logins: Logins, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    logins.write(logins.new, ONE)
-    whole = tree(logins.old)
-
-    class Killed(BaseException):
-        pass
-
-    def killing(real: Callable[..., object], at: list[int]) -> Callable[..., object]:
-        def call(*args: object, **more: object) -> object:
-            at[0] -= 1
-            if at[0] == 0:
-                raise Killed
-            return real(*args, **more)
-
-        return call
-
-    for number in range(1, 60):
-        at = [number]
-        with monkeypatch.context() as patch:
-            for name in ("open", "write", "fsync", "rename", "link", "unlink", "mkdir"):
-                patch.setattr(disk.os, name, killing(getattr(os, name), at))
-            patch.setattr(disk, "_renameat2", killing(disk._renameat2, at))
-            try:
-                logins.carry()
-            except Killed:
-                pass
-            else:
-                break
-        text = logins.transcript(logins.new).read_bytes()
-        assert text in (ONE, ONE + TWO)
-        for name, content in tree(logins.new).items():
-            assert ".memd-" in name or name.endswith(f"{ID}.jsonl") or content == whole[name]
-        if number % 7 == 0:
-            logins.carry()
-            assert tree(logins.new) == whole
-            shutil.rmtree(logins.new / "projects")
-            logins.write(logins.new, ONE)
-    else:
-        raise AssertionError("the sweep never came to its end")
-    logins.carry()
-    assert tree(logins.new) == whole
 
 
 def test_a_full_disk_leaves_no_trace_and_says_so(logins: Logins, monkeypatch: pytest.MonkeyPatch) -> None:

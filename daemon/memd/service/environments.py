@@ -30,6 +30,7 @@ class Environments:
         self._on_change = on_change
         self._config_homes: tuple[bytes, ...] = ()
         self._seen: list[dict[str, bytes]] = _load(path)
+        self._is_saved = True
 
     def see(self, variables: Mapping[str, bytes], place: bytes = b"") -> None:
         """A client's store variables; relative values mean nothing and are left out. `HOME`: its home.
@@ -41,16 +42,25 @@ class Environments:
             del chosen["HOME"]
         if place:
             chosen[PLACE] = place
-        if not chosen or chosen == (self._seen or [{}])[-1] or (chosen in self._seen and not place):
+        if not chosen:
+            return
+        if chosen == (self._seen or [{}])[-1] or (chosen in self._seen and not place):
+            if not self._is_saved:
+                self._save()
             return
         same = [seen for seen in self._seen if (PLACE in seen) == bool(place) and seen != chosen]
         dropped = same[: len(same) + 1 - MAX_SEEN] if len(same) >= MAX_SEEN else []
         self._seen = [*(seen for seen in self._seen if seen != chosen and seen not in dropped), chosen]
+        self._save()
+        self._on_change()
+
+    def _save(self) -> None:
+        """A refusal costs nothing while this daemon lives; the next client has it tried again."""
         try:
             disk.replace_file(self._path, msgspec.json.encode(self._seen))
+            self._is_saved = True
         except DiskError:
-            pass  # still followed while this daemon lives; the next client says it again
-        self._on_change()
+            self._is_saved = False
 
     def set_config_homes(self, config_homes: Iterable[bytes]) -> None:
         """Claude Code's logins, as healing knows them."""

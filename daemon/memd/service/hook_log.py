@@ -27,6 +27,7 @@ class HookLog:
         self._wall_ms = wall_ms
         self._fired = _load(path)
         self._is_saved = True
+        self._trouble = ""
 
     def note(self, harness: str, event: str, at_ms: int = 0) -> None:
         """It fired, now or then."""
@@ -39,14 +40,19 @@ class HookLog:
         return {harness: dict(events) for harness, events in sorted(self._fired.items())}
 
     def save(self) -> None:
-        """Write down what is new. A disk that refuses costs only what status tells after the next start."""
+        """Write down what is new. A disk that refuses costs only what status tells after the next start, and
+        the next save tries again; the log hears of it once."""
         if self._is_saved:
             return
         self._is_saved = True
         try:
             disk.replace_file(self._path, msgspec.json.encode(self._fired))
+            self._trouble = ""
         except DiskError as reason:
-            log.info("hooks.unsaved", reason=str(reason))
+            self._is_saved = False
+            if str(reason) != self._trouble:
+                log.info("hooks.unsaved", reason=str(reason))
+            self._trouble = str(reason)
 
 
 def _load(path: bytes) -> dict[str, dict[str, int]]:

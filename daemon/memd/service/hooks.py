@@ -360,15 +360,23 @@ class HookService:
             return
         await self._records.ask(lambda _reader: None)
         taken = 0
-        while notes := await trio.to_thread.run_sync(self._spool.take, _is_wanted):
-            for note in notes:
-                self._take(note)
-            taken += len(notes)
+        later: list[Note] = []
+        try:
+            while notes := await trio.to_thread.run_sync(self._spool.take, _is_wanted):
+                later += notes
+                for note in notes:
+                    if await self._take(note):
+                        later.remove(note)
+                taken += len(notes)
+        finally:
+            for note in later:
+                self._spool.give_back(note)
         if taken:
             await self._records.import_now(wait=False)
             log.info("spool.taken", notes=taken)
 
-    def _take(self, note: Note) -> None:
+    async def _take(self, note: Note) -> bool:
+        """Do as the note says; False: later again. One with a text goes only when that is kept."""
         payload = hook_calls.payload_of(note.payload)
         run = hook_calls.well_formed(note.run)
         call = Call(
@@ -377,10 +385,24 @@ class HookService:
         try:
             session = hook_calls.heard(call)
         except BadRequest:
-            return
-        self._log.note(session.adapter.name, session.event.name, note.at_ms)
-        if payload:
-            self._do_later(partial(self._heed_late, session, note.at_ms))
+            session = None
+        if session is not None:
+            self._log.note(session.adapter.name, session.event.name, note.at_ms)
+            if payload and not await self._is_heeded(session, note.at_ms):
+                return False
+        await trio.to_thread.run_sync(self._spool.let_go, note)
+        return True
+
+    async def _is_heeded(self, session: Session, at_ms: int) -> bool:
+        try:
+            with trio.fail_after(LATER_S):
+                await self._heed_late(session, at_ms)
+        except FAILURES as reason:
+            log.info("hooks.undone", reason=str(reason))
+            return False
+        except Exception as bug:  # one hook's: the others go on
+            log.error("hooks.failed", exc_info=bug)
+        return True
 
     async def _heed_late(self, session: Session, at_ms: int) -> None:
         """A hook whose text was kept: all but its answer."""

@@ -16,6 +16,7 @@ from collections.abc import Callable
 
 import msgspec
 import structlog
+from msgspec.structs import replace
 
 from memctl.hook import MAX_HOOK_BYTES, NOTE
 from memd import disk
@@ -30,7 +31,10 @@ log = structlog.get_logger()
 
 
 class Note(msgspec.Struct, frozen=True, kw_only=True):
-    """payload: empty but where the text exists nowhere else"""
+    """
+    payload  empty but where the text exists nowhere else
+    name     of its file, for the spool
+    """
 
     harness: str
     event: str
@@ -39,6 +43,7 @@ class Note(msgspec.Struct, frozen=True, kw_only=True):
     pid: int
     at_ms: int
     payload: bytes = b""
+    name: bytes = b""
 
 
 class Spool:
@@ -46,6 +51,7 @@ class Spool:
 
     def __init__(self, path: bytes) -> None:
         self._path = path
+        self._held: set[bytes] = set()
 
     def waiting(self) -> Waiting:
         """How many there are and since when, by their names; raises DiskError."""
@@ -57,39 +63,64 @@ class Spool:
         return Waiting(count=len(times), oldest_ms=min((at for at in times if at), default=0))
 
     def take(self, wants: Callable[[Note], bool]) -> list[Note]:
-        """The oldest notes that are wanted, each removed before the next is read, and no more than is held
-        easily: ask again until there is none. Raises DiskError.
+        """The oldest notes that are wanted, and no more than is held easily: ask again until there is none.
+        Raises DiskError.
 
-        What is no note is removed too, and told in the log. What was taken is lost when the daemon ends
-        before it looked: its next start looks at everything.
+        A note without a text is removed before the next is read: one that is lost when the daemon ends before
+        it looked is no loss, its next start looks at everything. One with a text stays until `let_go`, and is
+        given once only. What is no note is removed too, and told in the log.
         """
         folder = self._open()
         if folder is None:
             return []
         found: list[Note] = []
-        odd = held = 0
         with folder:
-            for name in folder.names():
-                if held > MAX_NOTE_BYTES:
-                    break
-                if name.startswith(b"."):
-                    _clear(folder, name)
-                    continue
-                data = _read(folder, name)
-                if data is None:
-                    continue
-                note = parse(data)
-                if note is None:
-                    odd += 1
-                elif wants(note):
-                    found.append(note)
-                    held += len(note.payload)
-                else:
-                    continue
-                folder.remove(name)
+            try:
+                self._take(folder, wants, found)
+            except DiskError as reason:
+                if not found:
+                    raise
+                log.info("spool.left", reason=str(reason))  # the next look tells what is the matter
+        return sorted(found, key=lambda note: note.at_ms)
+
+    def _take(self, folder: Folder, wants: Callable[[Note], bool], found: list[Note]) -> None:
+        odd = held = 0
+        for name in folder.names():
+            if held > MAX_NOTE_BYTES:
+                break
+            if name.startswith(b"."):
+                _clear(folder, name)
+                continue
+            data = None if name in self._held else _read(folder, name)
+            if data is None:
+                continue
+            note = parse(data)
+            if note is not None and not wants(note):
+                continue
+            if note is not None and note.payload:
+                found.append(replace(note, name=name))
+                held += len(note.payload)
+                self._held.add(name)
+                continue
+            folder.remove(name)
+            if note is None:
+                odd += 1
+            else:
+                found.append(note)
         if odd:
             log.warning("spool.odd", files=odd)
-        return sorted(found, key=lambda note: note.at_ms)
+
+    def let_go(self, note: Note) -> None:
+        """What this note says is kept elsewhere by now: it is removed. Raises DiskError."""
+        if not note.name:
+            return
+        with disk.open_folder(self._path) as folder:
+            folder.remove(note.name)
+        self._held.discard(note.name)
+
+    def give_back(self, note: Note) -> None:
+        """Nothing came of it yet: it is taken again later."""
+        self._held.discard(note.name)
 
     def _open(self) -> Folder | None:
         try:

@@ -75,6 +75,8 @@ def carry(
             todo = rules.plan(session, held, here, lambda one, other, path: _relate(roots, one, other, path))
             rounds.append(todo)
             if todo.is_done:
+                for path in todo.unchanged if todo.source else ():
+                    _tidy(roots[todo.source], roots[real], path)
                 return _together(rounds)
             for login in (todo.source, real):
                 _check_closed(session, login, see)
@@ -297,6 +299,21 @@ def _clear(folder: Folder, original: Folder, name: bytes) -> None:
             continue
         if _compare(original.chunks(name), folder.chunks(left)) in ("behind", "same"):
             folder.remove(left)
+
+
+def _tidy(source: bytes, target: bytes, path: bytes) -> None:
+    """The same beside a file that is whole: a kill right after its exchange leaves the beginning there."""
+    if _is_one(source + b"/" + path, target + b"/" + path):
+        return
+    with contextlib.suppress(DiskError, Refused):  # the copy is whole, whatever lies beside it
+        folder = _opened(target, path)
+        with folder or contextlib.nullcontext():
+            if folder is None or not any(map(disk.is_temporary, folder.names())):
+                return
+            original = _opened(source, path)
+            with original or contextlib.nullcontext():
+                if original is not None:
+                    _clear(folder, original, os.path.basename(path))
 
 
 def _made(root: bytes, parts: Sequence[bytes]) -> Folder:
