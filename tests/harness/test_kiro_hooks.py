@@ -39,6 +39,10 @@ def test_kiro_home_moves_them_unless_it_is_blank() -> None:
     def path(value: bytes) -> bytes:
         return HOOKS.settings(Environment(home=b"/h", variables={"KIRO_HOME": value}))[0].path
 
+    moved = HOOKS.settings(Environment(home=b"/h", variables={"KIRO_HOME": b"/k"}))
+    assert [settings.path for settings in moved] == [
+        b"/k/agents", b"/k/hooks/memd.json", b"/h/.kiro/agents", b"/h/.kiro/hooks/memd.json",
+    ]  # fmt: skip
     assert [path(value) for value in (b"/k/", b" ", b"relative")] == [
         b"/k/agents", b"/h/.kiro/agents", b"/h/.kiro/agents",
     ]  # fmt: skip

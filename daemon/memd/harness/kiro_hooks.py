@@ -8,7 +8,9 @@
     stdout  of a start plain text for the model; of anything else nothing at all: what `Stop` prints is taken
             for a decision, and `{}` would be put before the model
 
-`KIRO_HOME` moves both. Without any agent there is no place for the second engine's hooks, and none is made.
+`KIRO_HOME` moves both; a session of the third engine that lies in the usual place all the same is resumed
+without the variable, so hooks are put there too. Without any agent there is no place for the second engine's
+hooks, and none is made.
 
     source  descriptions of Kiro CLI 2.16, read 2026-12; the program was not run
 """
@@ -31,11 +33,13 @@ THIRD = ("SessionStart", "UserPromptSubmit")
 
 def settings(environment: Environment) -> tuple[Settings, ...]:
     chosen = environment.variables.get("KIRO_HOME", b"").strip()
-    home = (chosen if chosen.startswith(b"/") else environment.home + b"/.kiro").rstrip(b"/")
-    return (
-        Settings(path=home + b"/agents", form="json-flat", events=SECOND, each="*.json"),
-        Settings(path=home + b"/hooks/memd.json", form="json-list", events=THIRD),
-    )
+    usual = environment.home + b"/.kiro"
+    home = (chosen if chosen.startswith(b"/") else usual).rstrip(b"/")
+    found: list[Settings] = []
+    for place in dict.fromkeys((home, usual)):
+        found.append(Settings(path=place + b"/agents", form="json-flat", events=SECOND, each="*.json"))
+        found.append(Settings(path=place + b"/hooks/memd.json", form="json-list", events=THIRD))
+    return tuple(found)
 
 
 def hear(event: str, payload: Mapping[str, object]) -> Heard:
