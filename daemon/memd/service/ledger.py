@@ -224,6 +224,11 @@ class Ledger:
             return ""
         return f"the worker ended {self.importer.failures} times in a row; see `memctl logs`"
 
+    def server_trouble(self) -> str:
+        """Why the ledger's server is not reached; empty while it is, and where there is none."""
+        reason = self._engine.trouble()
+        return f"{reason}; what is read waits on this machine" if reason else ""
+
     async def state(self) -> LedgerState:
         """How it is, for `memctl status`."""
         if self.importer is None or not self._is_open.is_set():

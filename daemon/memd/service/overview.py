@@ -10,7 +10,7 @@ import msgspec
 import memd
 from memctl.paths import shown
 from memd import protocol
-from memd.ledger.store.interface import Reader
+from memd.ledger.store.interface import Reader, Unreachable
 from memd.ledger.store.workstreams import Workstream
 from memd.service import diagnosis, hook_view, status
 from memd.service.configuration import Configuration
@@ -66,6 +66,7 @@ class Overview(msgspec.Struct, frozen=True, kw_only=True):
             topics,
             has_good_config=self.configuration.was_good,
             worker_trouble=self.ledger.worker_trouble(),
+            server_trouble=self.ledger.server_trouble(),
         )
         report = status.Report(
             health=health,
@@ -104,7 +105,11 @@ class Overview(msgspec.Struct, frozen=True, kw_only=True):
             found = {id: reader.workstreams.workstream(id) for id in ids}
             return {id: workstream for id, workstream in found.items() if workstream is not None}
 
-        return status.run_rows(active, await self.ledger.ask(named))
+        try:
+            workstreams = await self.ledger.ask(named)
+        except Unreachable:  # the ledger's own lines say so
+            return ()
+        return status.run_rows(active, workstreams)
 
     async def findings(self) -> tuple[protocol.Finding, ...]:
         """What `memctl doctor` cannot see from outside."""

@@ -135,10 +135,13 @@ def judge(
     *,
     has_good_config: bool = True,
     worker_trouble: str = "",
+    server_trouble: str = "",
 ) -> tuple[str, str]:
     """Health in a word and in a line, worst thing first."""
     if worker_trouble:
         return "degraded", f"nothing is imported: {worker_trouble}"
+    if server_trouble:
+        return "degraded", server_trouble
     if trouble:
         return "degraded", f"memory links are not being healed: {trouble}"
     failed = [entry for entry in entries if entry.outcome == "failed"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Mapping
 from typing import Final, Protocol
 
@@ -9,7 +10,7 @@ import msgspec
 
 from memd.ledger.store import buffered, machine
 from memd.ledger.store.buffered import REST_S, BufferedWriter
-from memd.ledger.store.interface import Reader, Writer
+from memd.ledger.store.interface import Reader, Unreachable, Writer
 from memd.ledger.store.postgres import engine as postgres
 from memd.ledger.store.sqlite import SqliteReader, SqliteWriter
 from memd.ledger.store.waiting import Queue, Waiting
@@ -95,6 +96,8 @@ class PostgresEngine:
     def writer(self) -> Writer:
         """Opens without the server, too: what is read waits then."""
         remote = self._remote().lazy_writer()
+        with contextlib.suppress(Unreachable):
+            remote.settle()
         self._queue = Queue(self._root)
         self._writer = BufferedWriter(remote, self._queue)
         return self._writer

@@ -16,6 +16,7 @@ from memd.errors import MemdError
 from memd.harness.model import Kind, Loss, Session, Turn
 
 if TYPE_CHECKING:
+    from memd.ledger.store.history import Bounds, History
     from memd.ledger.store.workstreams import Looking, Work
 
 T = TypeVar("T")
@@ -311,6 +312,12 @@ class Reader(Protocol):
 
         Sequences go on through the seam, so the first own event of a fork follows the last one it shares;
         `after` leaves out what comes up to that sequence. `side`: also what is beside the main line.
+        """
+
+    def history(self, since: str = "", bounds: Bounds = ...) -> History:
+        """What there was since an RFC 3339 time, of one moment; empty, or no time: from the beginning.
+
+        At most what the bounds say, the newest of it, and how much there is beyond. Raises Interrupted.
         """
 
     def has_forgotten(self, event_id: str) -> bool: ...

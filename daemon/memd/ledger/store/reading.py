@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Final
+from collections.abc import Iterator, Sequence
+from typing import Any, Final
 
 import apsw
 import msgspec
@@ -21,7 +21,7 @@ MAX_FORKS: Final = 32
 
 _metadata = msgspec.json.Decoder(dict[str, str | bool | int])
 
-_SESSIONS = (
+SESSIONS = (
     "select native, harness, coalesce(path, ''), title, started, last_activity, events, side_events,"
     " (select coalesce(sum(count), 0) from losses where session = s.n), version, is_side, parent,"
     " forked_from, forked_at from sessions s left join checkouts c on c.n = s.checkout"
@@ -47,6 +47,26 @@ def unpack(metadata: str) -> dict[str, str | bool | int]:
         return _metadata.decode(metadata)
     except msgspec.MsgspecError:
         return {}
+
+
+def session_row(row: Sequence[Any]) -> SessionRow:
+    """Of the columns of `SESSIONS`."""
+    return SessionRow(
+        id=row[0],
+        harness=row[1],
+        cwd=row[2],
+        title=row[3],
+        started=row[4],
+        last_activity=row[5],
+        events=row[6],
+        side_events=row[7],
+        losses=int(row[8]),
+        version=row[9],
+        is_side=bool(row[10]),
+        parent=row[11],
+        forked_from=row[12],
+        forked_at=row[13],
+    )
 
 
 class Reading:
@@ -77,31 +97,12 @@ class Reading:
             bindings.extend(paths)
         bindings += [limit or -1, offset]
         rows = self._connection.execute(
-            f"{_SESSIONS} where {' and '.join(conditions)}"
+            f"{SESSIONS} where {' and '.join(conditions)}"
             " order by last_activity desc, s.n desc limit ? offset ?",
             bindings,
         )
         since = search.instant(where.since)
-        return [
-            SessionRow(
-                id=row[0],
-                harness=row[1],
-                cwd=row[2],
-                title=row[3],
-                started=row[4],
-                last_activity=row[5],
-                events=row[6],
-                side_events=row[7],
-                losses=row[8],
-                version=row[9],
-                is_side=bool(row[10]),
-                parent=row[11],
-                forked_from=row[12],
-                forked_at=row[13],
-            )
-            for row in rows
-            if since is None or (search.instant(row[5]) or 0.0) >= since
-        ]
+        return [session_row(row) for row in rows if since is None or (search.instant(row[5]) or 0.0) >= since]
 
     def losses(self, harness: str, session: str) -> list[LossRow]:
         rows = self._connection.execute(

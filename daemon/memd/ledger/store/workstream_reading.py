@@ -36,14 +36,14 @@ _WORKSTREAM = (
     " last_sequence from workstreams"
 )
 
-_RUN = (
+RUN = (
     "select r.id, w.id, r.harness, r.flavor, state, phase, r.cwd, launcher_pid, launcher_start, agent_pid,"
     " agent_start, boot, expires_ms, began_ms, ended_ms, expected, native, made_link, is_confirmed,"
     " is_passing, sync_after, sync_through, is_told,"
     " exit_code from runs r join workstreams w on w.n = r.workstream"
 )
 
-_HANDOFF = (
+HANDOFF = (
     "select id, workspace, project, cwd, workstream, harness, from_harness, from_session, from_run,"
     " is_automatic, summary, lists, state, created_ms, expires_ms, ended_ms, taken_harness, taken_session,"
     " taken_run from handoffs"
@@ -199,19 +199,19 @@ class WorkstreamReading:
 
     @_told
     def run(self, run: str) -> Run | None:
-        row = self._connection.execute(_RUN + " where r.id = ?", (run,)).fetchone()
-        return None if row is None else _run(row)
+        row = self._connection.execute(RUN + " where r.id = ?", (run,)).fetchone()
+        return None if row is None else made_run(row)
 
     @_told
     def active(self, workstream: str) -> Run | None:
-        row = self._connection.execute(
-            _RUN + " where w.id = ? and state = 'active'", (workstream,)
-        ).fetchone()
-        return None if row is None else _run(row)
+        row = self._connection.execute(RUN + " where w.id = ? and state = 'active'", (workstream,)).fetchone()
+        return None if row is None else made_run(row)
 
     @_told
     def active_runs(self) -> list[Run]:
-        return [_run(row) for row in self._connection.execute(_RUN + " where state = 'active' order by r.n")]
+        return [
+            made_run(row) for row in self._connection.execute(RUN + " where state = 'active' order by r.n")
+        ]
 
     @_told
     def delivery(self, run: str) -> Delivery | None:
@@ -238,13 +238,13 @@ class WorkstreamReading:
 
     @_told
     def handoff(self, handoff: str) -> Handoff | None:
-        row = self._connection.execute(_HANDOFF + " where id = ?", (handoff,)).fetchone()
+        row = self._connection.execute(HANDOFF + " where id = ?", (handoff,)).fetchone()
         return None if row is None else made_handoff(row)
 
     @_told
     def handoffs(self, workspace: str, project: str, limit: int = 20) -> list[Handoff]:
         rows = self._connection.execute(
-            _HANDOFF + " where workspace = ? and project = ? order by state <> 'open', n desc limit ?",
+            HANDOFF + " where workspace = ? and project = ? order by state <> 'open', n desc limit ?",
             (workspace, project, limit),
         )
         return [made_handoff(row) for row in rows]
@@ -386,7 +386,7 @@ def _workstream(row: Sequence[Any]) -> Workstream:
     )
 
 
-def _run(row: Sequence[Any]) -> Run:
+def made_run(row: Sequence[Any]) -> Run:
     return Run(
         id=row[0],
         workstream=row[1],

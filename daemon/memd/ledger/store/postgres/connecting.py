@@ -292,6 +292,8 @@ class Link:
                 f"the ledger's server does not let memd in: {first}",
                 remedy="Check user, ~/.pgpass and certificates: `psql` must get in with the same words.",
             )
+        if state == "42P01":
+            return Unreachable("the ledger's server has no ledger yet; it is made when it is first reached")
         if state == "3D000":
             return Unreachable(
                 f"the ledger's server has no such database: {first}", remedy="Create it with `createdb`."

@@ -13,6 +13,7 @@ import secrets
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
+from memd.ledger.store.history import USUAL, Bounds, History
 from memd.ledger.store.interface import (
     Appended,
     Batch,
@@ -32,6 +33,7 @@ from memd.ledger.store.postgres import checking, putting
 from memd.ledger.store.postgres.connecting import Link, parameters
 from memd.ledger.store.postgres.finding import Finder
 from memd.ledger.store.postgres.forgetting import Forgetter
+from memd.ledger.store.postgres.history_reading import HistoryReading
 from memd.ledger.store.postgres.knowing import Forgotten, Known
 from memd.ledger.store.postgres.reading import Reading
 from memd.ledger.store.postgres.values import cleaned, key_of
@@ -268,6 +270,7 @@ class PostgresReader:
         self._inside._is_inside = True
         self._finder = Finder(self._link, self._words, self._inside)
         self.workstreams = WorkstreamReading(self._link, machine.id)
+        self._history = HistoryReading(self._link, machine.id, self._inside)
 
     def close(self) -> None:
         self._link.close()
@@ -312,6 +315,10 @@ class PostgresReader:
         self._link.begin_question()
         with self._link.saying():
             yield from self._reading.export(harness, session, side=side, after=after)
+
+    def history(self, since: str = "", bounds: Bounds = USUAL) -> History:
+        with self._asked():
+            return self._history.history(since, bounds)
 
     def has_forgotten(self, event_id: str) -> bool:
         with self._asked():

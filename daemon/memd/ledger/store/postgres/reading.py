@@ -9,14 +9,14 @@ from memd.ledger import search
 from memd.ledger.store.interface import Filter, LossRow, SessionRow, Stats, StoredEvent
 from memd.ledger.store.postgres.connecting import Link
 from memd.ledger.store.postgres.values import key_of, named
-from memd.ledger.store.reading import unpack
+from memd.ledger.store.reading import session_row, unpack
 from memd.ledger.store.workstreams import UNRESOLVED
 
 MAX_FORKS: Final = 32
 PAGE: Final = 200
 """Events that are fetched at a time: a session may be larger than memory likes."""
 
-_SESSIONS = (
+SESSIONS = (
     "select native, harness, coalesce(path, ''), title, started, last_activity, events, side_events,"
     " (select coalesce(sum(count), 0)::bigint from losses where session = s.n), version, is_side, parent,"
     " forked_from, forked_at from sessions s left join checkouts c on c.n = s.checkout"
@@ -68,7 +68,7 @@ class Reading:
             condition, paths = below(search.clean(where.cwd))
             conditions.append(condition)
             bindings.extend(paths)
-        sql = f"{_SESSIONS} where {' and '.join(conditions)} order by last_s desc, s.n desc"
+        sql = f"{SESSIONS} where {' and '.join(conditions)} order by last_s desc, s.n desc"
         if limit:
             sql += " limit %s"
             bindings.append(limit)
@@ -76,22 +76,7 @@ class Reading:
         bindings.append(offset)
         since = search.instant(where.since)
         return [
-            SessionRow(
-                id=row[0],
-                harness=row[1],
-                cwd=row[2],
-                title=row[3],
-                started=row[4],
-                last_activity=row[5],
-                events=row[6],
-                side_events=row[7],
-                losses=int(row[8]),
-                version=row[9],
-                is_side=row[10],
-                parent=row[11],
-                forked_from=row[12],
-                forked_at=row[13],
-            )
+            session_row(row)
             for row in self._link.rows(sql, *bindings)
             if since is None or (search.instant(row[5]) or 0.0) >= since
         ]

@@ -32,20 +32,20 @@ from memd.ledger.store.workstreams import (
     Workstream,
 )
 
-_WORKSTREAM = (
+WORKSTREAM = (
     "select w.id, p.workspace, p.project, p.repository, p.worktree, w.name, w.cwd, w.created_ms,"
     " w.selected_ms, w.updated_ms, w.last_sequence from workstreams w"
     " join workstream_places p on p.workstream = w.n"
 )
 
-_RUN = (
+RUN = (
     "select r.id, w.id, r.harness, r.flavor, state, phase, r.cwd, launcher_pid, launcher_start, agent_pid,"
     " agent_start, boot, expires_ms, began_ms, ended_ms, expected, native, made_link, is_confirmed,"
     " is_passing, sync_after, sync_through, is_told, exit_code, r.machine, machine_boot, coalesce(host, '')"
     " from runs r join workstreams w on w.n = r.workstream left join machines m on m.id = r.machine"
 )
 
-_HANDOFF = (
+HANDOFF = (
     "select id, workspace, project, cwd, workstream, harness, from_harness, from_session, from_run,"
     " is_automatic, summary, lists, state, created_ms, expires_ms, ended_ms, taken_harness, taken_session,"
     " taken_run from handoffs"
@@ -100,7 +100,7 @@ class WorkstreamReading:
     def workstreams(self, place: Place) -> list[Workstream]:
         with self._asked():
             rows = self._link.rows(
-                _WORKSTREAM + " where p.machine = %s and p.workspace = %s and p.project = %s"
+                WORKSTREAM + " where p.machine = %s and p.workspace = %s and p.project = %s"
                 " and p.repository = %s and p.worktree = %s order by w.selected_ms desc, w.n desc",
                 self._machine,
                 place.workspace,
@@ -108,18 +108,18 @@ class WorkstreamReading:
                 place.repository,
                 place.worktree,
             )
-        return [_workstream(row) for row in rows]
+        return [made_workstream(row) for row in rows]
 
     def in_scope(self, workspace: str, project: str) -> list[Workstream]:
         with self._asked():
             rows = self._link.rows(
-                _WORKSTREAM + " where p.workspace = %s and p.project = %s"
+                WORKSTREAM + " where p.workspace = %s and p.project = %s"
                 " order by w.updated_ms desc, w.n desc, p.machine <> %s, p.bound_ms",
                 workspace,
                 project,
                 self._machine,
             )
-        found = [_workstream(row) for row in rows]
+        found = [made_workstream(row) for row in rows]
         return list({row.id: row for row in reversed(found)}.values())[::-1]
 
     def scopes(self) -> list[Known]:
@@ -140,16 +140,16 @@ class WorkstreamReading:
     def workstream(self, workstream: str) -> Workstream | None:
         with self._asked():
             row = self._link.row(
-                _WORKSTREAM + " where w.id = %s order by p.machine <> %s, p.bound_ms limit 1",
+                WORKSTREAM + " where w.id = %s order by p.machine <> %s, p.bound_ms limit 1",
                 workstream,
                 self._machine,
             )
-        return None if row is None else _workstream(row)
+        return None if row is None else made_workstream(row)
 
     def elsewhere(self, place: Place) -> list[Elsewhere]:
         with self._asked():
             rows = self._link.rows(
-                _WORKSTREAM + " where p.repository = %s and w.n not in (select workstream from"
+                WORKSTREAM + " where p.repository = %s and w.n not in (select workstream from"
                 " workstream_places where machine = %s and worktree = %s)"
                 " order by w.updated_ms desc, w.n desc",
                 place.repository,
@@ -182,7 +182,7 @@ class WorkstreamReading:
         if last is not None:
             host, machine = last[3], last[2]
         return Elsewhere(
-            workstream=_workstream(row),
+            workstream=made_workstream(row),
             machine="" if machine == self._machine else host,
             cwd=bytes(last[0] if last is not None else row[6]),
             used_ms=last[1] if last is not None else row[9],
@@ -239,18 +239,18 @@ class WorkstreamReading:
 
     def run(self, run: str) -> Run | None:
         with self._asked():
-            row = self._link.row(_RUN + " where r.id = %s", run)
-        return None if row is None else self._run(row)
+            row = self._link.row(RUN + " where r.id = %s", run)
+        return None if row is None else self.made_run(row)
 
     def active(self, workstream: str) -> Run | None:
         with self._asked():
-            row = self._link.row(_RUN + " where w.id = %s and state = 'active'", workstream)
-        return None if row is None else self._run(row)
+            row = self._link.row(RUN + " where w.id = %s and state = 'active'", workstream)
+        return None if row is None else self.made_run(row)
 
     def active_runs(self) -> list[Run]:
         with self._asked():
-            rows = self._link.rows(_RUN + " where state = 'active' order by r.n")
-        return [self._run(row) for row in rows]
+            rows = self._link.rows(RUN + " where state = 'active' order by r.n")
+        return [self.made_run(row) for row in rows]
 
     def delivery(self, run: str) -> Delivery | None:
         with self._asked():
@@ -273,7 +273,7 @@ class WorkstreamReading:
             at_ms=row[7],
         )
 
-    def _run(self, row: Sequence[Any]) -> Run:
+    def made_run(self, row: Sequence[Any]) -> Run:
         machine, boot, host = row[24], row[25], row[26]
         return Run(
             id=row[0],
@@ -311,19 +311,19 @@ class WorkstreamReading:
 
     def handoff(self, handoff: str) -> Handoff | None:
         with self._asked():
-            row = self._link.row(_HANDOFF + " where id = %s", handoff)
-        return None if row is None else _handoff(row)
+            row = self._link.row(HANDOFF + " where id = %s", handoff)
+        return None if row is None else made_shared_handoff(row)
 
     def handoffs(self, workspace: str, project: str, limit: int = 20) -> list[Handoff]:
         with self._asked():
             rows = self._link.rows(
-                _HANDOFF + " where workspace = %s and project = %s"
+                HANDOFF + " where workspace = %s and project = %s"
                 " order by (state <> 'open'), n desc limit %s",
                 workspace,
                 project,
                 limit,
             )
-        return [_handoff(row) for row in rows]
+        return [made_shared_handoff(row) for row in rows]
 
     # ----------------------------------------------------------------------------------- views
 
@@ -456,7 +456,7 @@ class WorkstreamReading:
         ]
 
 
-def _workstream(row: Sequence[Any]) -> Workstream:
+def made_workstream(row: Sequence[Any]) -> Workstream:
     return Workstream(
         id=row[0],
         place=Place(workspace=row[1], project=row[2], repository=row[3], worktree=row[4]),
@@ -469,5 +469,5 @@ def _workstream(row: Sequence[Any]) -> Workstream:
     )
 
 
-def _handoff(row: Sequence[Any]) -> Handoff:
+def made_shared_handoff(row: Sequence[Any]) -> Handoff:
     return made_handoff((*row[:3], bytes(row[3]), *row[4:]))
