@@ -173,6 +173,15 @@ class CheckLedger(Request, frozen=True, kw_only=True, tag="check-ledger"):
     repair: bool = False
 
 
+class Report(Request, frozen=True, kw_only=True, tag="report"):
+    """What there was since a time, with how memd is now. Answered as rendered text."""
+
+    form: Form = "text"
+    color: bool = False
+    width: int = 80
+    since: str = ""  # RFC 3339; empty: from the beginning
+
+
 class Memory(Request, frozen=True, kw_only=True, tag="memory"):
     """Something with the topics of the shared memory folder, or of the local one."""
 
@@ -210,6 +219,7 @@ AnyRequest = (
     | Import
     | Forget
     | CheckLedger
+    | Report
     | Memory
     | Run
     | Work

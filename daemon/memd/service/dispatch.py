@@ -20,6 +20,7 @@ from memd.service.launches import Launches
 from memd.service.ledger import Ledger
 from memd.service.overview import Overview
 from memd.service.peer import Peer
+from memd.service.report import report
 from memd.service.server import Answered, Server, failure
 from memd.service.topics import MemoryTopics
 from memd.service.work import WorkAnswers
@@ -104,6 +105,8 @@ class Dispatch:
                 text = await answers.search(self._ledger, request)
             case protocol.Export():
                 text = await answers.export(self._ledger, request)
+            case protocol.Report():
+                text = await report(self._overview, self._ledger, request)
             case protocol.Work():
                 text = await self._work.answer(request)
             case _:

@@ -20,7 +20,7 @@ from memd.service.ledger import Ledger
 from memd.service.logs import RecentErrors
 from memd.service.runs import Runs
 from memd.service.server import Traffic
-from memd.service.status import RunRow
+from memd.service.status import Report, RunRow
 from memd.service.topics import MemoryTopics
 from memd.service.watcher import Watcher, limits
 
@@ -50,12 +50,19 @@ class Overview(msgspec.Struct, frozen=True, kw_only=True):
 
     async def status(self, request: protocol.Status) -> str:
         """The page, or the JSON document."""
+        report = await self.facts(request.installed)
+        if request.form == "json":
+            return status.to_json(report)
+        return status.to_text(report, color=request.color, width=max(40, min(request.width, 400)))
+
+    async def facts(self, installed: str = "") -> Report:
+        """How everything is now. installed: the version of the package the client runs from"""
         agents, entries = await self.healer.look_up(lambda o: (o.agents(), o.entries()))
         entries = self.healer.as_it_is(entries)
         watch = status.WatchState(
             state=self.watcher.state, folders=self.watcher.folders, trouble=self.watcher.trouble
         )
-        is_older = bool(request.installed) and request.installed != memd.__version__
+        is_older = bool(installed) and installed != memd.__version__
         topics = await self.topics.state()
         health, line = status.judge(
             entries,
@@ -68,11 +75,11 @@ class Overview(msgspec.Struct, frozen=True, kw_only=True):
             worker_trouble=self.ledger.worker_trouble(),
             server_trouble=self.ledger.server_trouble(),
         )
-        report = status.Report(
+        return Report(
             health=health,
             health_line=line,
             version=memd.__version__,
-            installed=request.installed,
+            installed=installed,
             pid=os.getpid(),
             uptime_s=round(self.uptime_s(), 3),
             socket=shown(self.address),
@@ -91,9 +98,6 @@ class Overview(msgspec.Struct, frozen=True, kw_only=True):
             topics=topics,
             hooks=hook_view.rows(await self.hooks.state(), now_ms()),
         )
-        if request.form == "json":
-            return status.to_json(report)
-        return status.to_text(report, color=request.color, width=max(40, min(request.width, 400)))
 
     async def _runs(self) -> tuple[RunRow, ...]:
         active = self.runs.active()
