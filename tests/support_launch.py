@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Collection
 
 from memd.harness import registry
-from memd.harness.launching import Argv, Intent, Launch, Said
+from memd.harness.launching import Argv, Delivered, Doorway, Intent, Launch, Said
 from memd.harness.model import Adapter
 from memd.workstream import launch
 
@@ -57,3 +57,19 @@ def line(name: str, typed: str, session: str = LINKED, supports: Collection[str]
 def yolo(name: str, typed: str, session: str = "", supports: Collection[str] = ()) -> str:
     """The same with the wrapper's --yolo."""
     return shown(started(name, typed, session=session, is_yolo=True, supports=supports))
+
+
+def delivered(name: str, typed: str, text: str, session: str = "") -> Delivered:
+    """How the text gets to the model of what is started."""
+    deliver = launch_of(name).deliver
+    assert deliver is not None
+    doorway = Doorway(
+        said=said(name, typed),
+        intent=Intent(session=session, new_id=NEW),
+        cwd=b"/w",
+        home=b"/home/dev",
+        variables={},
+        folder=b"/run/x",
+        read=lambda path: None,
+    )
+    return deliver(text, started(name, typed, session=session), doorway)

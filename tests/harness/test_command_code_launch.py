@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from support_launch import LINKED, launch_of, line, said, started, yolo
+from support_launch import LINKED, delivered, launch_of, line, said, started, yolo
 
 
 @pytest.mark.parametrize("typed", ["", "-p go", "'fix it'", "--odd -t", "-- x"])
@@ -101,3 +101,17 @@ def test_what_the_launcher_must_know() -> None:
     launch = launch_of("command-code")
     assert launch.executables[0] == "command-code"
     assert (launch.is_pooled, launch.is_bound, launch.variables) == (True, False, ())
+
+
+@pytest.mark.parametrize("session", ["", LINKED])
+def test_query_counts_as_not_told_and_that_is_said(session: str) -> None:
+    done = delivered("command-code", "-p go", "words of before", session)
+    assert not done.is_told
+    assert done.argv.arguments == started("command-code", "-p go", session=session).arguments
+    assert "until it is on the screen" in done.argv.notices[0]
+
+
+def test_session_on_the_screen_is_left_to_the_hook() -> None:
+    done = delivered("command-code", "go", "words of before")
+    assert not done.is_told
+    assert (done.argv, done.files) == (started("command-code", "go"), {})

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import shlex
-
 import pytest
 
-from memd.harness.grok_launch import deliver
-from memd.harness.launching import Argv, Delivered, Doorway, Intent
-from support_launch import LINKED, NEW, launch_of, line, said, started, yolo
+from memd.harness.launching import Delivered
+from support_launch import LINKED, NEW, delivered, launch_of, line, said, started, yolo
 
 PACKET = "<!-- memd:workstream-packet:v1 -->\nwords of before"
 
@@ -102,34 +99,23 @@ def test_what_the_launcher_must_know() -> None:
 
 
 def told(typed: str, text: str = PACKET, session: str = "") -> Delivered:
-    native = tuple(shlex.split(typed))
-    argv: Argv = started("grok", typed, session=session)
-    doorway = Doorway(
-        said=launch_of("grok").read(native),
-        intent=Intent(session=session, new_id=NEW),
-        cwd=b"/w",
-        home=b"/home/dev",
-        variables={},
-        folder=b"/run/x",
-        read=lambda path: None,
-    )
-    return deliver(text, argv, doorway)
+    return delivered("grok", typed, text, session)
 
 
 def test_new_session_has_the_packet_among_its_rules_as_the_last_two_arguments() -> None:
-    delivered = told("-p go")
-    assert delivered.is_told
-    assert delivered.argv.arguments == ("-p", "go", "--session-id", NEW, "--rules", PACKET)
-    assert (delivered.argv.session, delivered.argv.notices, delivered.files) == (NEW, (), {})
+    done = told("-p go")
+    assert done.is_told
+    assert done.argv.arguments == ("-p", "go", "--session-id", NEW, "--rules", PACKET)
+    assert (done.argv.session, done.argv.notices, done.files) == (NEW, (), {})
     assert told("-- go").argv.arguments == ("--session-id", NEW, "--rules", PACKET, "--", "go")
 
 
 @pytest.mark.parametrize("typed", ["--rules mine", "--append-system-prompt=mine"])
 def test_rules_of_a_persons_own_stay_the_only_ones(typed: str) -> None:
-    delivered = told(typed)
-    assert not delivered.is_told
-    assert PACKET not in delivered.argv.arguments
-    assert len(delivered.argv.notices) == 1
+    done = told(typed)
+    assert not done.is_told
+    assert PACKET not in done.argv.arguments
+    assert len(done.argv.notices) == 1
 
 
 @pytest.mark.parametrize(
@@ -137,10 +123,10 @@ def test_rules_of_a_persons_own_stay_the_only_ones(typed: str) -> None:
     [("", LINKED), ("-c", ""), (f"--resume {LINKED}", ""), (f"-r {LINKED} --fork-session", "")],
 )
 def test_session_that_goes_on_counts_as_not_told(typed: str, session: str) -> None:
-    delivered = told(typed, session=session)
-    assert not delivered.is_told
-    assert PACKET not in delivered.argv.arguments
-    assert "after its first answer" in delivered.argv.notices[0]
+    done = told(typed, session=session)
+    assert not done.is_told
+    assert PACKET not in done.argv.arguments
+    assert "after its first answer" in done.argv.notices[0]
 
 
 def test_rules_that_grok_would_take_for_an_option_are_none() -> None:

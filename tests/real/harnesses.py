@@ -6,6 +6,7 @@ source  Claude Code 2.1.197, codex-cli 0.171.0, OpenCode 1.18.33, Pi 1.6.0, OMP 
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -125,7 +126,7 @@ def _omp_settings(_: Sequence[str]) -> dict[str, str]:
     }
 
 
-def _kimi_settings(_: Sequence[str]) -> dict[str, str]:
+def _kimi_settings(cwds: Sequence[str]) -> dict[str, str]:
     config = f"""default_model = "scripted"
 telemetry = false
 
@@ -142,7 +143,16 @@ max_context_size = {_CONTEXT}
     return {
         f"{HOME}/.kimi-code/config.toml": config,
         f"{HOME}/.kimi-code/tui.toml": "[upgrade]\nauto_install = false\n",
+        **{f"{HOME}/.kimi-code/workspace-trust/{_kimi_folder(cwd)}": _kimi_trust(cwd) for cwd in cwds},
     }
+
+
+def _kimi_folder(cwd: str) -> str:
+    return f"wd_{cwd.rsplit('/', 1)[-1].lower()}_{hashlib.sha256(cwd.encode()).hexdigest()[:12]}"
+
+
+def _kimi_trust(cwd: str) -> str:
+    return json.dumps({"root": cwd, "trustedAt": 1_790_000_000_000})
 
 
 def _command_code_settings(_: Sequence[str]) -> dict[str, str]:
@@ -253,6 +263,8 @@ HARNESSES: Mapping[str, Harness] = {
             _kimi_settings,
             lambda prompt, args: ("kimi", *args, "-p", prompt),
             ("kimi",),
+            r"Send /help",
+            "/exit",
         ),
         Harness(
             "command-code",
@@ -265,7 +277,8 @@ HARNESSES: Mapping[str, Harness] = {
             _command_code_settings,
             lambda prompt, args: (*_COMMAND_CODE, "--yolo", *args, "-p", prompt),
             _COMMAND_CODE,
-            leave="/exit",
+            r"for shortcuts",
+            "/exit",
         ),
         Harness(
             "grok",
@@ -273,7 +286,8 @@ HARNESSES: Mapping[str, Harness] = {
             _grok_settings,
             lambda prompt, args: ("grok", "-m", "scripted", "--always-approve", *args, "-p", prompt),
             ("grok", "-m", "scripted", "--always-approve"),
-            leave="/quit",
+            r"Shift\+Tab:mode",
+            "/quit",
         ),
     )
 }

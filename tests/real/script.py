@@ -48,6 +48,7 @@ INJECTED = (
     "<subagent_notification>", "<model_switch>", "<task-notification>", "<user_info>", "<!-- memd:",
     "Called the ",
 )  # fmt: skip
+_TOLD = re.compile(r"\A<hook_context\b.*?</hook_context>\s*", re.S)  # Command Code: in the prompt's own block
 _TITLE_MARKS = (
     "title generator", "generate a title for this conversation", "sentence-case title",
     "write a 5-10 word title", "generate a short title", "session title", "concise, single-line task title",
@@ -57,7 +58,8 @@ _SUMMARY_MARKS = (
     "create a detailed summary of the conversation", "detailed summary of our conversation",
     "context checkpoint compaction", "create a handoff summary for another llm",
     "provide a detailed prompt for continuing our conversation", "summarize the conversation",
-    "anchored summary", "structured context checkpoint summary",
+    "anchored summary", "structured context checkpoint summary", "create a handoff summary for the\nmodel",
+    "summarize the following conversation", "faithful, concise summary of the conversation",
 )  # fmt: skip
 _SHELL_TOOLS = (
     "bash", "exec_command", "shell_command", "shell", "local_shell", "container.exec", "run_terminal_cmd",
@@ -127,7 +129,8 @@ def choose_prompt(messages: Sequence[tuple[str, Sequence[str]]], *, only_last_bl
     for role, texts in reversed(messages):
         if role == "assistant":
             answers += 1
-        typed = [text for text in texts if text.strip() and not text.lstrip().startswith(INJECTED)]
+        bare = [_TOLD.sub("", text) for text in texts]
+        typed = [text for text in bare if text.strip() and not text.lstrip().startswith(INJECTED)]
         if role == "user" and typed:
             return (typed[-1] if only_last_block else "\n".join(typed)), answers
     return "", answers

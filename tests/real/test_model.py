@@ -95,6 +95,11 @@ def test_prompt_is_what_was_typed_last_not_what_a_hook_put_in() -> None:
     assert choose_prompt(told, only_last_block=False) == ("USE_TOOL ls", 1)
 
 
+def test_prompt_is_found_behind_what_a_hook_put_into_the_same_block() -> None:
+    told = [("user", ['<hook_context source="SessionStart">SAY injected</hook_context>\n\nUSE_TOOL ls'])]
+    assert choose_prompt(told, only_last_block=False) == ("USE_TOOL ls", 0)
+
+
 def test_prompt_merged_with_an_unanswered_one_is_its_last_block() -> None:
     told = [("user", ["FAIL 500", "SAY now"])]
     assert choose_prompt(told, only_last_block=True) == ("SAY now", 0)

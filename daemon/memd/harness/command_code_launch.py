@@ -10,6 +10,8 @@
 No option gives a new session an id. Options that it does not know it passes over. `--permission-mode` says
 how much may be done; `--accept-edits` is less than the wrapper's `--yolo`, and no choice against it.
 
+With `-p` no hook of the start is called (`memd.harness.command_code_hooks`): nothing counts as told then.
+
     source  Command Code 1.64.0, run and read 2026-12
 """
 
@@ -17,8 +19,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from msgspec.structs import replace
+
 from memd.harness.arguments import HELP, NO_SESSION, VERSION, Grammar, appended, names, scan, uuid_or_nothing
-from memd.harness.launching import Argv, Intent, Launch, Said
+from memd.harness.launching import Argv, Delivered, Doorway, Intent, Launch, Said
 
 _RESUME = ("--session", "--resume", "-r")
 _SELECTORS = (*_RESUME, "--sessions", "--continue", "-c", "--fork-session")
@@ -68,9 +72,21 @@ def compose(native: Sequence[str], intent: Intent) -> Argv:
     return Argv(arguments=appended(native, ours), session=intent.session, notices=notices)
 
 
+def deliver(text: str, argv: Argv, doorway: Doorway) -> Delivered:
+    """Nothing: on the screen the hook tells it, and with a query nobody can."""
+    notices = (*argv.notices, _LATER) if doorway.said.is_batch else argv.notices
+    return Delivered(argv=replace(argv, notices=notices), is_told=False)
+
+
+_LATER = (
+    "Command Code calls no hook before a query of -p: what this session has not seen stays due until it is "
+    "on the screen."
+)
+
 LAUNCH = Launch(
     executables=("command-code", "cmdc", "commandcode"),
     is_pooled=True,
     read=read,
     compose=compose,
+    deliver=deliver,
 )

@@ -10,7 +10,8 @@
 
 An id that is not there sends `--resume` to the network. `--rules` and `--append-system-prompt` are one option
 under two names, and what they say to a session that goes on reaches nobody. Such a session is told by a hook
-(`memd.harness.grok_hooks`) after its first answer; until then nothing counts as told.
+(`memd.harness.grok_hooks`) after its first answer; until then nothing counts as told. A conversation that is
+begun on the screen after another (`/new`) has the same rules.
 
     source  Grok Build 0.2.111, run and read 2026-12
 """
