@@ -14,18 +14,22 @@ import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
-from memctl import hook_files, registry
+from memctl import hook, hook_files, registry
 from memd import disk
 from memd.errors import MemdError
+from memd.ledger.store.sqlite import SqliteWriter
 from memd.protocol import Entry
 from memd.service.environments import Environments
 from memd.service.hook_log import HookLog
 from memd.service.spool import Spool
-from support_faults import Faults, installed, installed_in_memctl
+from memd.workstream.delivery import Claimed
+from support_faults import READS, WRITES, Faults, installed, installed_in_memctl
 from support_heal_scene import Scene as Logins
 from support_hook_scene import BEFORE
 from support_hook_scene import Scene as Settings
-from support_ledger_faults import LedgerFaults
+from support_ledger import Ledger, holding
+from support_ledger_faults import LedgerFaults, faulty
+from support_ledger_flows import SOURCE, before, begin, coming, forget, life, outcome, state, state_of_texts
 from support_logins import ID, ONE, TWO
 from support_logins import Logins as TwoLogins
 from support_logins import tree as files_of
@@ -221,6 +225,50 @@ class HookUninstall(HookInstall):
         assert self.scene.left() == {"settings.json"}
 
 
+class HookNote(_Memctl):
+    """What a hook leaves when no daemon answers."""
+
+    is_quiet = True
+    TEXT = b'{"kept": "only here"}'
+
+    @contextlib.contextmanager
+    def under(self, faults: LedgerFaults) -> Iterator[None]:
+        real = hook.posix
+        hook.posix = _Posix(faults)  # type: ignore[assignment]
+        try:
+            yield
+        finally:
+            hook.posix = real
+
+    def _texts(self) -> list[bytes]:
+        with self.user():
+            notes = Spool(hook.notes_dir()).take(lambda note: True)
+        return [note.payload for note in notes]
+
+    def work(self) -> None:
+        with self.user(), contextlib.suppress(OSError):  # the hook has its answer to give, whatever this does
+            hook.leave_note((b"antigravity", b"Stop", b"/w", b"", b"1"), self.TEXT)
+
+    def check_kept(self) -> None:
+        assert set(self._texts()) <= {self.TEXT}
+
+    def recover(self) -> None:
+        self.work()
+
+    def check_done(self) -> None:
+        assert set(self._texts()) == {self.TEXT}
+
+
+class _Posix:
+    """The hook path's `posix`, with the calls of `faults` in place of its own."""
+
+    def __init__(self, faults: LedgerFaults) -> None:
+        self._faults = faults
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self._faults if name in WRITES | READS else posix, name)
+
+
 class RegistryNote(_Memctl):
     """A checkout that is remembered as the one worked in last."""
 
@@ -405,6 +453,114 @@ class Drain(Flow):
         assert list(self.path.iterdir()) == []
 
 
+class _Ledger(Flow):
+    """What happens in a ledger, its opening included."""
+
+    def __init__(self, top: Path) -> None:
+        super().__init__(top)
+        self.root = top / "ledger"
+        self.good = top.with_name(top.name + "-good")
+        with Ledger(self.root) as ledger:
+            self.begin(ledger.writer)
+        shutil.copytree(self.root, self.good)
+        writer = SqliteWriter(bytes(self.good))
+        self.do(writer)
+        writer.close()
+        self.expected = self.state(self.good)
+        shutil.rmtree(self.good)
+        self._open = lambda: SqliteWriter(bytes(self.root))
+
+    def begin(self, writer: SqliteWriter) -> None:
+        writer.append(before())
+
+    def do(self, writer: SqliteWriter) -> None:
+        raise NotImplementedError
+
+    def state(self, root: Path) -> object:
+        return state(root)
+
+    @contextlib.contextmanager
+    def under(self, faults: LedgerFaults) -> Iterator[None]:
+        with faulty(self.root, faults) as open_:
+            self._open = open_
+            yield
+
+    def work(self) -> None:
+        writer = self._open()
+        try:
+            self.do(writer)
+        finally:
+            with contextlib.suppress(Exception):
+                writer.close()
+
+    def check_kept(self) -> None:
+        with Ledger(self.root) as ledger:
+            assert ledger.problems() == []
+
+    def recover(self) -> None:
+        self.work()
+
+    def check_done(self) -> None:
+        assert self.state(self.root) == self.expected
+
+
+class Import(_Ledger):
+    """A batch that comes in."""
+
+    def do(self, writer: SqliteWriter) -> None:
+        if writer.cursor(SOURCE) != b"2":
+            writer.append(coming())
+
+
+class Forget(_Ledger):
+    """Something that is forgotten for good."""
+
+    def begin(self, writer: SqliteWriter) -> None:
+        writer.append(before())
+        writer.append(coming())
+        writer.seal_all()
+
+    def do(self, writer: SqliteWriter) -> None:
+        while writer.tidy():
+            pass
+        forget(writer)
+
+    def state(self, root: Path) -> object:
+        return state_of_texts(root)
+
+    def check_kept(self) -> None:
+        with Ledger(self.root) as ledger:
+            while ledger.writer.tidy():
+                pass
+        super().check_kept()
+
+    def check_done(self) -> None:
+        super().check_done()
+        assert holding(self.root, [b"zebrafish"]) == []
+
+
+class Life(_Ledger):
+    """A run from its lease to its end, and what it is told."""
+
+    def __init__(self, top: Path) -> None:
+        self.told: list[Claimed] = []
+        super().__init__(top)
+        self.told.clear()
+
+    def begin(self, writer: SqliteWriter) -> None:
+        begin(writer)
+
+    def do(self, writer: SqliteWriter) -> None:
+        life(writer, self.told)
+
+    def state(self, root: Path) -> object:
+        return outcome(root)
+
+    def check_done(self) -> None:
+        super().check_done()
+        assert len(self.told) <= 1
+
+
 def _topic(name: str) -> type[Flow]:
     return type("Topic", (Topic,), {"flow": name, "__doc__": f"A shared memory folder: {name}."})
 
@@ -413,8 +569,12 @@ FLOWS: dict[str, type[Flow]] = {
     "heal": Heal,
     "unenroll": Unenroll,
     **{f"memory {name}": _topic(name) for name in TOPIC_FLOWS},
+    "import batch": Import,
+    "forget": Forget,
+    "life of a run": Life,
     "hook install": HookInstall,
     "hook uninstall": HookUninstall,
+    "hook note": HookNote,
     "registry note": RegistryNote,
     "registry rename": RegistryRename,
     "session carry": Carry,

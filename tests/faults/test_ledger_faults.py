@@ -17,55 +17,15 @@ from pathlib import Path
 import pytest
 
 from memd.errors import MemdError
-from memd.harness.model import Session, Turn
-from memd.ledger.store.interface import Batch, Filter, Selection
 from memd.ledger.store.sqlite import SqliteWriter
 from support_faults import Killed, failing
-from support_ledger import S1, S2, Ledger, batch, entry, holding, loss
+from support_ledger import S2, Ledger, batch, entry, holding
 from support_ledger_faults import LedgerFaults, faulty, is_dead, killing
+from support_ledger_flows import SOURCE, before, coming, forget, state, state_of_texts
 
 pytestmark = pytest.mark.faults
 
 IS_FULL = bool(os.environ.get("MEMD_FULL_SWEEPS"))
-SOURCE = b"claude\0/a.jsonl"
-
-
-def before() -> Batch:
-    return batch(
-        entry("alpha zebrafish", at=0),
-        entry("beta", at=1, role="assistant"),
-        source=SOURCE,
-        cursor=b"1",
-        losses=[loss("image")],
-    )
-
-
-def coming() -> Batch:
-    return batch(
-        entry("gamma", at=2),
-        entry("alpha zebrafish", session=S2, at=0),
-        entry("delta", session=S2, at=1),
-        entry("epsilon", at=3, replaces=1),
-        turns=[Turn(session=S1, first=2, last=2, is_side=True)],
-        source=SOURCE,
-        cursor=b"2",
-        losses=[loss("image", 2), loss("reasoning", session=S2)],
-        sessions=[Session(id=S2, cwd="/w/two", title="the second")],
-    )
-
-
-def state(root: Path) -> object:
-    """All that can be asked; also that everything agrees."""
-    with Ledger(root) as ledger:
-        ledger.writer.seal_all()
-        assert ledger.problems() == []
-        rows = ledger.reader.sessions(Filter())
-        texts = {row.id: list(ledger.reader.export("claude", row.id, side=True)) for row in rows}
-        losses = {row.id: ledger.reader.losses("claude", row.id) for row in rows}
-        found = [
-            len(ledger.reader.search(word, Filter())) for word in ("zebrafish", "beta", "gamma", "delta")
-        ]
-        return rows, texts, losses, found, ledger.reader.cursor(SOURCE)
 
 
 @pytest.fixture
@@ -189,12 +149,6 @@ def test_an_error_in_a_batch(
     assert told < len(calls) / 2
 
 
-def forget(writer: SqliteWriter) -> None:
-    writer.begin_forget(Selection(matching="zebrafish"))
-    while writer.forget_step():
-        pass
-
-
 @pytest.mark.parametrize("is_torn", [False, True], ids=["whole", "torn"])
 def test_a_forgetting_that_a_kill_cut_off(begun: Path, tmp_path: Path, is_torn: bool) -> None:
     with Ledger(begun) as ledger:
@@ -220,11 +174,6 @@ def test_a_forgetting_that_a_kill_cut_off(begun: Path, tmp_path: Path, is_torn: 
             assert ledger.problems() == []
         assert state_of_texts(root) == done
         assert holding(root, [b"zebrafish"]) == []
-
-
-def state_of_texts(root: Path) -> object:
-    with Ledger(root) as ledger:
-        return [ledger.texts(name, side=True) for name in (S1, S2)], ledger.reader.stats().events
 
 
 def test_an_error_while_forgetting_is_told_and_finished(begun: Path, tmp_path: Path) -> None:
