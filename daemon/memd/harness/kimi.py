@@ -392,6 +392,7 @@ ADAPTER = Adapter(
     name="kimi",
     title="Kimi Code",
     aliases=("kimi-code", "kimi-cli"),
+    id_prefix="session_",
     stores=stores,
     identify=identify,
     beside=beside,

@@ -315,6 +315,7 @@ class Adapter(msgspec.Struct, frozen=True, kw_only=True):
 
     name          the word of event ids and JSON
     aliases       every other word a person or a peer uses for it
+    id_prefix     what every id of it begins with, and a person may leave out in a question
     stores        where sessions lie for an environment
     scattered     more stores of it, for a harness that keeps one in every directory it works in
     identify      the session a source belongs to and where it was started, from its path (below the root),
@@ -346,6 +347,7 @@ class Adapter(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     title: str
     aliases: tuple[str, ...] = ()
+    id_prefix: str = ""
     stores: Callable[[Environment], tuple[Store, ...]]
     scattered: Callable[[Environment, Glance], tuple[Store, ...]] | None = None
     identify: Callable[[bytes, bytes, str], Session | None]

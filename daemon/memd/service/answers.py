@@ -10,7 +10,7 @@ import trio
 
 from memd import protocol
 from memd.errors import NotFound, UsageError
-from memd.harness.registry import canonical, resolve
+from memd.harness.registry import adapters, canonical, resolve
 from memd.ledger.store.interface import Filter, Forgetting, Hit, Reader, Selection, SessionRow, StoredEvent
 from memd.service import ledger_view as view
 from memd.service import orphans
@@ -54,7 +54,7 @@ def _search(query: str, where: Filter, limit: int, reader: Reader) -> list[Hit]:
 async def export(ledger: Ledger, request: protocol.Export) -> str:
     """The highest sequence of the page, a newline, and the page; nothing after the newline is the end."""
     harness = _harness(request.harness)
-    found = await ledger.ask(lambda reader: reader.find(request.session, harness))
+    found = await ledger.ask(partial(_find, request.session, harness))
     if not found:
         raise NotFound(
             f"no session {request.session!r} in the ledger",
@@ -65,11 +65,20 @@ async def export(ledger: Ledger, request: protocol.Export) -> str:
         raise UsageError(
             f"several harnesses have a session {request.session!r}: {names}", remedy="Add --harness."
         )
-    page = await ledger.ask(partial(_page, found[0].harness, request.session, request.after))
+    page = await ledger.ask(partial(_page, found[0].harness, found[0].id, request.after))
     if not page:
         return f"{request.after}\n"
     render = view.event_markdown if request.form == "markdown" else view.event_lines
     return f"{page[-1].sequence}\n{render(page)}"
+
+
+def _find(session: str, harness: str, reader: Reader) -> list[SessionRow]:
+    """The sessions of that id; where there is none, those that have it behind their harness's prefix."""
+    found = reader.find(session, harness)
+    if found:
+        return found
+    prefixes = [one for one in adapters().values() if one.id_prefix and harness in ("", one.name)]
+    return [row for one in prefixes for row in reader.find(one.id_prefix + session, one.name)]
 
 
 def _page(harness: str, session: str, after: int, reader: Reader) -> list[StoredEvent]:
