@@ -31,10 +31,26 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     check = actions.add_parser("check", description="Compare rows and index with the segments.")
     check.add_argument("--repair", action="store_true", help="derive anew what disagrees")
     check.add_argument("--json", action="store_true", help="one JSON document")
+    migrate = actions.add_parser(
+        "migrate",
+        description="Copy the ledger to another engine, compare both, and leave the first as it is. memd must"
+        " be down. What was cut off is gone on with when it is begun again.",
+    )
+    migrate.add_argument("--to", required=True, choices=("postgresql", "sqlite"))
+    migrate.add_argument(
+        "--without-forgotten", action="store_true", help="leave the record of what was forgotten behind"
+    )
+    migrate.add_argument("--json", action="store_true", help="one JSON document")
 
 
 def run(options: argparse.Namespace) -> int:
-    return _check(options) if options.command == "ledger" else _forget(options)
+    if options.command != "ledger":
+        return _forget(options)
+    if options.action == "migrate":
+        from memctl import migrate
+
+        return migrate.run(options.to, as_json=options.json, without_forgotten=options.without_forgotten)
+    return _check(options)
 
 
 def _forget(options: argparse.Namespace) -> int:
