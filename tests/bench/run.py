@@ -13,6 +13,7 @@ BENCHES = (
     "bench_import",
     "bench_append",
     "bench_search",
+    "bench_postgres",
     "bench_hooks",
 )
 
