@@ -238,6 +238,28 @@ async def test_whoever_comes_second_learns_who_was_first_and_hears_nothing_twice
     assert again.notices == ()
 
 
+async def test_whoever_waits_gets_what_was_waited_for_and_not_what_others_began(floor: Floor) -> None:
+    first = await floor.prepare("claude")
+    with pytest.raises(Busy):
+        await floor.prepare("codex", pid=1)
+    beside = await floor.prepare("codex", new="side", pid=os.getppid())
+    await floor.plan(beside)
+    await floor.say(asked.Started(run=beside.run, pid=os.getppid()))
+    with pytest.raises(Busy, match="'default'"):
+        await floor.prepare("codex", pid=1, is_retry=True)
+    await floor.plan(first)
+    await floor.say(asked.Exited(run=first.run, code=0))
+    assert (await floor.prepare("codex", pid=1, is_retry=True)).workstream == "default"
+
+
+async def test_what_is_waited_for_may_be_gone_by_then(floor: Floor) -> None:
+    first = await floor.prepare("claude")
+    with pytest.raises(Busy):
+        await floor.prepare("codex", pid=1)
+    await floor.say(asked.Cancel(run=first.run))
+    assert (await floor.prepare("codex", pid=1, is_retry=True)).workstream == "default"
+
+
 async def test_a_plan_that_fails_gives_the_workstream_free(
     floor: Floor, monkeypatch: pytest.MonkeyPatch
 ) -> None:

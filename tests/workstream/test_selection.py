@@ -35,6 +35,14 @@ def test_the_workstream_selected_last_is_used_again() -> None:
     assert selection.choose(rows, Wanted()) is rows[0]
 
 
+def test_whoever_waits_for_one_gets_that_one_whatever_is_selected_meanwhile() -> None:
+    rows = [workstream("b", selected_ms=5), workstream("a", selected_ms=3)]
+    assert selection.choose(rows, Wanted(awaited="a")) is rows[1]
+    assert selection.choose(rows, Wanted(awaited="gone")) is rows[0]
+    assert selection.choose(rows, Wanted(new="c", awaited="a")) == New("c")
+    assert selection.choose(rows, Wanted(workstream="b", awaited="a")) is rows[0]
+
+
 def test_one_that_no_child_was_started_under_is_not_selected() -> None:
     rows = named("new-one")
     assert selection.choose(rows, Wanted()) == New("default")

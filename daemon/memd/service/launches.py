@@ -42,9 +42,11 @@ from memd.service.runs import Records, Runs
 from memd.service.telling import Topics
 from memd.workstream import adoption, launch, report
 from memd.workstream.launch import Client
+from memd.workstream.lease import Busy
 from memd.workstream.opening import Ask, Prepared
 
 MAX_TITLE_CHARACTERS = 80
+MAX_AWAITED = 256
 
 
 class Launches:
@@ -89,6 +91,7 @@ class Launches:
             carry=carry,
         )
         self._open: dict[str, Going] = {}
+        self._awaited: dict[Process, str] = {}  # which workstream a launcher waits for, by its name
         self._has_swept = False
         runs.on_over = self._over
 
@@ -117,11 +120,23 @@ class Launches:
     # ------------------------------------------------------------------------------------ prepare
 
     async def _prepare(self, step: asked.Prepare, pid: int) -> asked.Ready:
+        """As `_prepared`; a launcher that has to wait goes on waiting for the same workstream."""
         await self._sweep()
         launcher = _process(pid)
+        awaited = self._awaited.pop(launcher, "") if step.is_retry else ""
+        try:
+            return await self._prepared(step, launcher, awaited)
+        except Busy as taken:
+            self._awaited[launcher] = taken.workstream
+            if len(self._awaited) > MAX_AWAITED:
+                del self._awaited[next(iter(self._awaited))]
+            raise
+
+    async def _prepared(self, step: asked.Prepare, launcher: Process, awaited: str) -> asked.Ready:
         client = orders.client_of(step, self._home)
         located, cwd = await trio.to_thread.run_sync(partial(_stand, step, client))
-        ask = Ask(place=located.place, cwd=cwd, harness="", launcher=launcher, wanted=orders.wanted_of(step))
+        wanted = replace(orders.wanted_of(step), awaited=awaited)
+        ask = Ask(place=located.place, cwd=cwd, harness="", launcher=launcher, wanted=wanted)
         if step.workstream:
             await work_elsewhere.offer(
                 self._records,

@@ -35,11 +35,18 @@ Standing = Literal["held", "lapsed", "free"]
 
 
 class Busy(MemdError):
-    """Another run has the workstream. Whoever wants it may try again in a moment."""
+    """Another run has the workstream. Whoever wants it may try again in a moment.
+
+    workstream  its name
+    """
 
     code = "busy"
     remedy = "Quit the other agent, wait for it with --wait, or work beside it with --new NAME."
     exit_status = 75
+
+    def __init__(self, message: str, *, workstream: str = "") -> None:
+        super().__init__(message)
+        self.workstream = workstream
 
 
 def unseen(_process: Process) -> Seen:
@@ -115,7 +122,8 @@ def conflict(run: Run, name: str, moment: Moment) -> Busy:
         agent += f" on {run.launcher.machine}"
     return Busy(
         f"workstream is already active: {run.harness} has {name!r} (launcher pid {run.launcher.pid}{agent},"
-        f" since {since:%Y-%m-%d %H:%M:%S}, {_ago(moment.wall_ms - run.began_ms)}); {until}"
+        f" since {since:%Y-%m-%d %H:%M:%S}, {_ago(moment.wall_ms - run.began_ms)}); {until}",
+        workstream=name,
     )
 
 

@@ -22,10 +22,15 @@ class NameTaken(MemdError):
 
 
 class Wanted(msgspec.Struct, frozen=True, kw_only=True):
-    """What a launch says: neither, or one of them."""
+    """What a launch says: neither, or one of them.
+
+    awaited  the one that this very launch waits for, while somebody else has it; what is selected meanwhile
+             by others is not what it waits for
+    """
 
     workstream: str = ""
     new: str = ""
+    awaited: str = ""
 
 
 class New(msgspec.Struct, frozen=True):
@@ -58,6 +63,7 @@ def checked(wanted: Wanted) -> Wanted:
     return Wanted(
         workstream=checked_name(wanted.workstream) if wanted.workstream else "",
         new=checked_name(wanted.new) if wanted.new else "",
+        awaited=wanted.awaited,
     )
 
 
@@ -81,6 +87,8 @@ def choose(rows: Sequence[Workstream], wanted: Wanted) -> Workstream | New:
                 remedy="`memctl workstreams` lists them; `memctl run --new NAME` makes one.",
             )
         return named[wish.workstream]
+    if wish.awaited in named:
+        return named[wish.awaited]
     selected = [row for row in rows if row.selected_ms]
     if selected:
         return selected[0]
