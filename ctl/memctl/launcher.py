@@ -26,7 +26,7 @@ BUSY_S = 5.0  # for a workstream that somebody else has, unless one waits for it
 RETRY_S = 0.25
 PREPARES = 3  # with daemons that go away before there is a child
 CLOSING_PAUSES_S = (0.25, 0.5, 0.75)
-CLOSE_S = 120.0
+CLOSE_S = 20.0  # for all that is to be told at the end: nobody waits longer for a prompt
 
 INTERRUPTED = "managed run interrupted before the agent started"
 NO_START = 69
@@ -210,7 +210,6 @@ def _run(line: Conversation, child: Child, ready: runs.Ready, plan: runs.LaunchP
     status = child.wait(tether.descriptors, tether.serve)
     if status < 0:
         terminal.restore()
-    tether.settle()
     _close(tether, status if status >= 0 else 128 - status)
     return status if status >= 0 else NO_SIGNAL_STATUS
 
@@ -242,12 +241,17 @@ def _undo_coercion(environment: dict[bytes, bytes]) -> None:
 
 
 def _close(tether: Tether, code: int | None, failure: str = "") -> None:
-    """Tell how it ended, and what that gave. Never fails: what is not told now memd finds out by itself."""
+    """Tell how it ended, and what that gave; takes `CLOSE_S` at most.
+
+    Never fails: what is not told now memd finds out by itself.
+    """
+    until = time.monotonic() + CLOSE_S
+    tether.settle()
     if tether.is_over:
         return
     exited = runs.Exited(run=tether.run, code=code, failure=failure)
     try:
-        closed = _told(tether, exited)
+        closed = _told(tether, exited, until)
     except MemdError as reason:
         say(f"the run was not closed: {reason}. memd closes it, and reads what was written, by itself")
         return
@@ -259,9 +263,15 @@ def _close(tether: Tether, code: int | None, failure: str = "") -> None:
     say(f"workstream {closed.workstream!r}: {count}")
 
 
-def _told(tether: Tether, exited: runs.Exited) -> runs.Closed:
-    """raises MemdError"""
+def _told(tether: Tether, exited: runs.Exited, until: float) -> runs.Closed:
+    """raises MemdError, when nobody answered by then too"""
     line = tether.line
+
+    def left_s(at_most: float) -> float:
+        left = until - time.monotonic()
+        if left <= 0:
+            raise Unavailable(f"memd did not answer within {CLOSE_S:.0f} s")
+        return min(left, at_most)
 
     def on_slow() -> None:
         if _is_terminal(2):
@@ -271,12 +281,12 @@ def _told(tether: Tether, exited: runs.Exited) -> runs.Closed:
     for number in range(len(CLOSING_PAUSES_S) + 1):
         try:
             if not line.is_open:
-                line.open(start=number == len(CLOSING_PAUSES_S))
+                line.open(start=number == len(CLOSING_PAUSES_S), timeout_s=left_s(ANSWER_S))
                 before = [runs.TakeUp(run=tether.run), *before]
             while before:
-                line.say(before[0], runs.Noted, timeout_s=ANSWER_S)
+                line.say(before[0], runs.Noted, timeout_s=left_s(ANSWER_S))
                 before.pop(0)
-            return line.say(exited, runs.Closed, timeout_s=CLOSE_S, on_slow=on_slow)
+            return line.say(exited, runs.Closed, timeout_s=left_s(CLOSE_S), on_slow=on_slow)
         except Broken:
             before = [step for step in before if not isinstance(step, runs.TakeUp)]
         except client.Rejected as reason:

@@ -56,6 +56,8 @@ class Line:
         self.ready = True
         self.opened = 0
         self.refuses = 0
+        self.patience: list[float] = []  # how long each answer was waited for
+        self.on_hear: Callable[[float], None] = lambda _timeout_s: None
         read, self._write = os.pipe()
         self._read = read
 
@@ -85,8 +87,10 @@ class Line:
             raise answer
         return answer
 
-    def say(self, step: runs.AnyStep, expect: type[runs.Answer], **_: Any) -> Any:
+    def say(self, step: runs.AnyStep, expect: type[runs.Answer], *, timeout_s: float = 60.0, **_: Any) -> Any:
         self.tell(step)
+        self.patience.append(timeout_s)
+        self.on_hear(timeout_s)
         return self.hear(expect)
 
     def end(self) -> None:
@@ -350,6 +354,32 @@ def test_what_cannot_be_told_is_said_to_the_person_and_fails_nothing(
     assert line.opened == 4
     [only] = told
     assert "by itself" in only
+
+
+def test_a_daemon_that_hangs_holds_the_prompt_for_twenty_seconds_at_most(
+    tether: Tether, line: Line, clock: Clock, told: list[str]
+) -> None:
+    def hang(timeout_s: float) -> None:
+        clock.now += timeout_s
+        line.answers = [Broken("it does not answer")]
+
+    line.on_hear = hang
+    began = clock.now
+    launcher._close(tether, 3)
+    assert clock.now - began <= 21
+    [only] = told
+    assert "did not answer within 20 s" in only
+    assert "closes it, and reads what was written, by itself" in only
+
+
+def test_the_time_for_the_end_is_not_given_anew_to_each_try(
+    tether: Tether, line: Line, clock: Clock, told: list[str]
+) -> None:
+    line.answers = [runs.Noted(), Broken("cut"), runs.Noted(), CLOSED]
+    line.on_hear = lambda _timeout_s: setattr(clock, "now", clock.now + 4.0)
+    launcher._close(tether, 3)
+    assert line.patience == [10.0, 16.0, 10.0, 7.75]
+    assert told[-1] == "workstream 'default': 1 new event"
 
 
 def test_a_daemon_that_cannot_be_started_at_the_end_fails_nothing(
