@@ -40,6 +40,9 @@ class Records(FakeRecords):
             await self.opening.wait()
         return await super().ask(question)
 
+    async def consult(self, question: Any) -> Any:
+        return await self.ask(question)
+
     def look(self, paths: Iterable[bytes]) -> None:
         self.looked |= set(paths)
 

@@ -204,7 +204,10 @@ class Runs:
 
     async def offer(self, start: Start, room: Room) -> Offer:
         """What a starting session would be told; consumes nothing and may be asked again."""
-        material = await self._records.ask(partial(_gather, start))
+        return self.compose(await self._records.ask(partial(gather, start)), room)
+
+    def compose(self, material: delivery.Material, room: Room) -> Offer:
+        """What a session would be told of what was gathered."""
         return delivery.compose(material, room, self._wall_ms())
 
     async def claim(self, offer: Offer) -> Claimed:
@@ -412,8 +415,8 @@ def _discover(run: Run, cwd: str, reader: Reader) -> str:
     return next(iter(found), "")
 
 
-def _gather(start: Start, reader: Reader) -> delivery.Material:
-    """With when the writer of the open handoff was last active."""
+def gather(start: Start, reader: Reader) -> delivery.Material:
+    """What there is to tell, and when the writer of the open handoff was last active."""
     rows = reader.workstreams.handoffs(start.workspace, start.project, 1)
     activity_ms = 0
     if rows and rows[0].from_session:

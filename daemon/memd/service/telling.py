@@ -7,6 +7,7 @@ gives may be shown.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Protocol, TypeVar
 
 import msgspec
@@ -19,10 +20,10 @@ from memd.ledger.store.interface import Reader
 from memd.ledger.store.workstreams import Run
 from memd.protocol_memory import Block, Context
 from memd.service.hook_calls import Session
-from memd.service.runs import Runs
+from memd.service.runs import Runs, gather
 from memd.workstream import scope
-from memd.workstream.delivery import Offer, Start, may_have_packet
-from memd.workstream.linking import check_id
+from memd.workstream.delivery import Material, Offer, Start, may_have_packet
+from memd.workstream.linking import UnknownSession, check_id
 from memd.workstream.room import Room, room_of
 
 T = TypeVar("T")
@@ -36,7 +37,7 @@ log = structlog.get_logger()
 class Asking(Protocol):
     """The ledger as far as it is asked here."""
 
-    async def ask(self, question: Callable[[Reader], T]) -> T: ...
+    async def consult(self, question: Callable[[Reader], T]) -> T: ...
 
     async def scrub(self, text: str) -> str: ...
 
@@ -55,13 +56,6 @@ class Rendered(msgspec.Struct, frozen=True, kw_only=True):
     block: str
 
 
-class Found(msgspec.Struct, frozen=True, kw_only=True):
-    """scope: None: not asked for, or it cannot be told"""
-
-    scope: tuple[str, str] | None
-    block: str
-
-
 class Telling:
     """home: the person's"""
 
@@ -75,16 +69,23 @@ class Telling:
         self, session: Session, run: Run | None, *, has_block: bool, has_offer: bool = True
     ) -> Rendered:
         """run: what the session was linked to; None: it is told handoffs, and no packet"""
-        adapter, hooks = session.adapter, session.hooks
-        room = room_of(adapter.start_output_limit, hooks.wrapper, is_escaped=hooks.is_escaped)
-        offer: Offer | None = None
-        found = await self._look(session, run, room if has_block else None, has_scope=has_offer)
-        if has_offer:
-            offer = await self._offer(session, run, room, found.scope)
-        block = found.block
-        if block and offer is not None and room.size(block) > offer.left.left:
-            block = await block_of(self._topics, adapter.name, offer.left)
-        return Rendered(harness=adapter.name, offer=offer, block=block)
+        harness, hooks = session.adapter.name, session.hooks
+        room = room_of(session.adapter.start_output_limit, hooks.wrapper, is_escaped=hooks.is_escaped)
+        start = start_of(session, run)
+        is_new = may_have_packet(start) or not session.heard.is_again  # else it has been told
+
+        def look(reader: Reader) -> tuple[Material | None, str]:
+            """In one turn of a thread: agents wait for it."""
+            block = filled(self._topics, harness, room) if has_block else ""
+            return self._gather(session, start, reader) if has_offer and is_new else None, block
+
+        material, block = await self._records.consult(look)
+        offer = self._runs.compose(material, room) if material is not None else None
+        if offer is not None and offer.handoff is not None and run is None:
+            offer = await self._kept(offer)
+        if offer is not None and block and room.size(block) > offer.left.left:
+            block = await block_of(self._topics, harness, offer.left)  # it was as if it were alone
+        return Rendered(harness=harness, offer=offer, block=block)
 
     async def claim(self, rendered: Rendered, is_there: Callable[[], bool]) -> str:
         """What is told. Not cancelled between the claim and its return."""
@@ -98,57 +99,36 @@ class Telling:
 
     async def scope(self, session: Session, run: Run | None) -> tuple[str, str]:
         """Workspace and project; raises ConfigError for a marker that cannot be read, UsageError."""
+        return await self._records.consult(partial(self._scope, session, run))
+
+    def _scope(self, session: Session, run: Run | None, reader: Reader) -> tuple[str, str]:
         if run is not None:
-            found = await self._records.ask(lambda reader: reader.workstreams.workstream(run.workstream))
+            found = reader.workstreams.workstream(run.workstream)
             if found is not None:
                 return found.place.workspace, found.place.project
-        return await trio.to_thread.run_sync(self._resolve, session, abandon_on_cancel=True)
-
-    def _resolve(self, session: Session) -> tuple[str, str]:
         if not session.cwd:
             raise UsageError("a hook does not say where it runs")
         where = scope.resolve(session.cwd, self._home)
         return where.workspace, where.project
 
-    async def _look(self, session: Session, run: Run | None, room: Room | None, *, has_scope: bool) -> Found:
-        """What the disk says, in one turn of a thread. room: for the block, as if it were alone"""
-
-        def look() -> Found:
-            where: tuple[str, str] | None = None
-            if has_scope and run is None:
-                try:
-                    where = self._resolve(session)
-                except (MemdError, OSError) as reason:
-                    log.warning("hook.untold", harness=session.adapter.name, reason=str(reason))
-            block = filled(self._topics, session.adapter.name, room) if room is not None else ""
-            return Found(scope=where, block=block)
-
-        return await trio.to_thread.run_sync(look, abandon_on_cancel=True)
-
-    async def _check(self, session: str) -> None:
-        """raises UnknownSession for what cannot be kept as the id of a session"""
-        scrubbed = await self._records.scrub(session)
-        check_id(session, lambda _: scrubbed)
-
-    async def _offer(
-        self, session: Session, run: Run | None, room: Room, where: tuple[str, str] | None
-    ) -> Offer | None:
-        """The handoff and the packet. None: what goes on in the same conversation has had them."""
-        start = start_of(session, run)
-        if session.heard.is_again and not may_have_packet(start):
-            return None
+    def _gather(self, session: Session, start: Start, reader: Reader) -> Material | None:
+        """The handoff and the packet that there may be; None: nobody can say for where."""
         try:
-            if run is not None:
-                where = await self.scope(session, run)
-            if where is None:
-                return None
-            offer = await self._runs.offer(replace(start, workspace=where[0], project=where[1]), room)
-            if offer.handoff is not None and run is None:
-                await self._check(start.session)  # it is going to be written down
-            return offer
+            workspace, project = self._scope(session, start.run, reader)
         except (MemdError, OSError) as reason:
-            log.warning("hook.untold", harness=session.adapter.name, reason=str(reason))
+            log.warning("hook.untold", harness=start.harness, reason=str(reason))
             return None
+        return gather(replace(start, workspace=workspace, project=project), reader)
+
+    async def _kept(self, offer: Offer) -> Offer:
+        """Without the handoff when it would be written down as taken by what can be no session's id."""
+        scrubbed = await self._records.scrub(offer.start.session)
+        try:
+            check_id(offer.start.session, lambda _: scrubbed)
+        except UnknownSession as reason:
+            log.warning("hook.untold", harness=offer.start.harness, reason=str(reason))
+            return replace(offer, handoff=None, handoff_text="")
+        return offer
 
 
 async def block_of(topics: Topics, harness: str, room: Room) -> str:
