@@ -248,3 +248,42 @@ def test_ids_of_any_form_are_told_apart(lines: Lines) -> None:
     )
     assert [event.event_id for event in lines.reader.export("claude", S1)] == names
     assert lines.problems() == []
+
+
+def test_names_that_are_odd_or_very_long_go_in_and_are_found(lines: Lines) -> None:
+    """A transcript may call itself anything: nothing of it may hold up what comes after."""
+    for number, name in enumerate(("s" * 9000, "ünï-çødé 東京", "with 'quotes' and \\ and %s", "a\u200bb")):
+        place = "/" + "d" * 6000 + f"/{number}"
+        lines.writer.append(
+            batch(
+                entry(f"text {number}", session=name, role="r" * 3000, record="x" * 5000),
+                source=b"/" + b"p" * 5000 + b"\xff%d" % number,
+                cursor=b"\x00\xff" * 100,
+                losses=[loss("w" * 3000, session=name)],
+                sessions=[Session(id=name, cwd=place, title="t" * 9000, version="v" * 3000)],
+            )
+        )
+        [row] = lines.reader.find(name)
+        assert (row.id, row.cwd, row.events) == (name, place, 1)
+        [hit] = lines.reader.search(f"text {number}", Filter(cwd="/" + "d" * 6000, session=name))
+        assert hit.session == name
+        assert lines.reader.cursor(b"/" + b"p" * 5000 + b"\xff%d" % number) == b"\x00\xff" * 100
+    assert lines.problems() == []
+
+
+def test_texts_of_every_kind_come_back_as_they_were(lines: Lines) -> None:
+    texts = [
+        "",
+        " ",
+        "'; drop table events; --",
+        "a" * 65_536,
+        "x " * 30_000 + "the end",
+        "\x01\x7f\u2028\ufeff\U0001f600",
+        "é" * 30_000,
+        "'quoted' \\ :a & !b | (c) <-> d:*",
+    ]
+    lines.put(*(entry(text, id=f"id-{number}", at=number) for number, text in enumerate(texts)))
+    assert lines.texts() == texts
+    assert [hit.content for hit in lines.reader.search('"the end"', Filter())] == [texts[4]]
+    assert [hit.content for hit in lines.reader.search('"end the"', Filter())] == []
+    assert lines.problems() == []

@@ -19,7 +19,7 @@ from support_ledger import S1, batch, entry, loss
 from support_postgres import Server
 from support_postgres import server as a_server
 from support_proxy import Proxy
-from support_workstreams import Clock, linked, run, workstream
+from support_workstreams import CWD, LAUNCHER, PLACE, Clock, handoff, linked, run, workstream
 
 _count = itertools.count(1)
 
@@ -349,3 +349,50 @@ def test_an_unreachable_server_is_told_with_what_to_do(mortal: Server) -> None:
             ask()
         assert caught.value.code == "unavailable"
         assert "server" in caught.value.remedy
+
+
+@pytest.mark.parametrize("at", [b"for update", b"commit"])
+@pytest.mark.parametrize("phase", ["prepare", "claim", "finish"])
+def test_a_server_killed_in_the_middle_of_a_run_leaves_one_truth(way: Way, phase: str, at: bytes) -> None:
+    from memd.workstream import closing, opening
+    from memd.workstream import handoff as notes
+    from memd.workstream.lease import unseen
+    from memd.workstream.opening import Ask
+
+    ask = Ask(place=PLACE, cwd=CWD, harness="claude", launcher=LAUNCHER)
+    receiver = notes.Receiver(harness="claude", cwd=CWD, session=S1)
+    tries = 0
+
+    def step(work: Any) -> Any:
+        nonlocal tries
+        tries += 1
+        if phase == "prepare":
+            return opening.prepare(work, ask, f"w{tries}", f"run-{tries}", unseen)
+        if phase == "claim":
+            return notes.take(work, "h1", receiver)
+        return closing.close(work, "run-0", is_imported=False)
+
+    way.writer.work(lambda work: work.put_handoff(handoff()))
+    if phase == "finish":
+        way.writer.work(lambda work: opening.prepare(work, ask, "w0", "run-0", unseen))
+        way.writer.work(lambda work: opening.start(work, "run-0", None))
+
+    def kill(piece: bytes) -> None:
+        if at in piece:
+            way.proxy.on_piece = lambda _piece: None
+            way.server.kill()
+
+    way.proxy.on_piece = kill
+    with pytest.raises(Unreachable):
+        way.writer.work(step)
+    way.server.start()
+    way.writer.work(step)
+    active = way.ask(lambda reader: reader.workstreams.active_runs())
+    note = way.ask(lambda reader: reader.workstreams.handoff("h1"))
+    assert len(active) == (1 if phase == "prepare" else 0)
+    assert note.state == ("accepted" if phase == "claim" else "open")
+    if phase == "prepare":
+        [row] = way.ask(lambda reader: reader.workstreams.workstreams(PLACE))
+        assert active[0].workstream == row.id
+    if phase == "finish":
+        assert way.ask(lambda reader: reader.workstreams.run("run-0")).state == "finished"

@@ -18,7 +18,7 @@ from typing import Final, Protocol
 
 from msgspec.structs import replace
 
-from memd.errors import MemdError
+from memd.errors import MemdError, TryAgain
 from memd.ledger.store.interface import (
     Appended,
     Batch,
@@ -153,6 +153,7 @@ class BufferedWriter:
             pass
         if self._queue.state.groups:
             self._remote.has_taken("")  # says why not
+            raise TryAgain("what waits on this machine is still being brought to the ledger's server")
 
     def forget_step(self) -> bool:
         return self._remote.forget_step()

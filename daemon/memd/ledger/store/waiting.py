@@ -135,15 +135,23 @@ class Queue:
             self.state = self._look()
 
     def first(self) -> Group | None:
-        """The one that has waited longest."""
+        """The one that has waited longest; one that cannot be read any more is set aside."""
+        while True:
+            row = self._first()
+            if row is None:
+                return None
+            try:
+                plain = zstandard.ZstdDecompressor().decompress(row[2], max_output_size=MAX_GROUP_BYTES)
+                return Group(n=row[0], token=row[1], batches=self._decoder.decode(plain))
+            except (zstandard.ZstdError, msgspec.MsgspecError, UnicodeError) as reason:
+                self.set_aside(row[0], f"it cannot be read: {type(reason).__name__}")
+
+    def _first(self) -> tuple[int, str, bytes] | None:
         with self._guard, database.saying("read", self._path):
-            row = self._connection.execute(
-                "select n, token, data from waiting where is_aside = 0 order by n limit 1"
-            ).fetchone()
-        if row is None:
-            return None
-        plain = zstandard.ZstdDecompressor().decompress(row[2], max_output_size=MAX_GROUP_BYTES)
-        return Group(n=row[0], token=row[1], batches=self._decoder.decode(plain))
+            sql = "select n, token, data from waiting where is_aside = 0 order by n limit 1"
+            for n, token, data in database.fetch(self._connection, sql):
+                return n, token, data
+        return None
 
     def drop(self, n: int) -> None:
         """The server has it."""

@@ -169,7 +169,7 @@ class Link:
         self._psycopg = driver()
         self._connection: psycopg.Connection[Any] | None = None
         self._is_called_off = False
-        self._is_busy = False
+        self._calling: threading.Thread | None = None
 
     # ----------------------------------------------------------------------------- statements
 
@@ -274,7 +274,7 @@ class Link:
             return Interrupted("the query was called off")
         state = error.sqlstate or ""
         first = str(error).strip().split("\n")[0]
-        if state[:2] in ("22", "54"):
+        if state[:2] in ("22", "54") or isinstance(error, self._psycopg.DataError):
             return NotTaken(f"the ledger's server does not take a value ({state})")
         if state == "57014":
             return TryAgain(f"the ledger's server took too long: {first}")
@@ -328,6 +328,12 @@ class Link:
                 connection.close()
 
     def begin_question(self) -> None:
+        """What comes is another question. The connection of one that was called off is not used again: the
+        server may hear of that late, and would end the wrong one."""
+        calling, self._calling = self._calling, None
+        if calling is not None:
+            calling.join(timeout=2 * CANCEL_S)
+            self.close()
         self._is_called_off = False
 
     def call_off(self) -> None:
@@ -335,7 +341,8 @@ class Link:
         self._is_called_off = True
         connection = self._connection
         if connection is not None and not connection.closed:
-            threading.Thread(target=_cancel, args=(connection,), daemon=True).start()
+            self._calling = threading.Thread(target=_cancel, args=(connection,), daemon=True)
+            self._calling.start()
 
     # --------------------------------------------------------------------------------- version
 

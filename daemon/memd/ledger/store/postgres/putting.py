@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from memd.ledger.store.interface import Batch
 from memd.ledger.store.planning import Facts, Plan
@@ -49,8 +49,7 @@ def put(link: Link, words: Words, machine: str, batch: Batch, plan: Plan) -> Non
         take_out(link, plan.gone)
     for session in plan.moved:
         _learn_checkout(link, session)
-    for event, checkouts in plan.widened.items():
-        widen(link, event, checkouts)
+    widen(link, plan.widened)
     if batch.is_restart:
         link.run(
             "delete from losses where machine = %s and source_key = %s and session in"
@@ -137,26 +136,22 @@ def take_out(link: Link, places: Iterable[tuple[int, int, int]]) -> None:
     )
 
 
-def widen(link: Link, event: int, checkouts: Iterable[int]) -> None:
-    """Let a search in these directories find the event too."""
-    scope = link.value("select scope from events where n = %s", event)
-    if scope is None:
+def widen(link: Link, wanted: Mapping[int, Iterable[int]]) -> None:
+    """Let searches in these directories find these events too."""
+    if not wanted:
         return
-    held = scope.split()
-    missing = [f"c{checkout}" for checkout in sorted(checkouts) if f"c{checkout}" not in held]
-    if missing:
-        link.run(
-            "update events set scope = %s, words = words || %s::tsvector where n = %s",
-            " ".join([scope, *missing]),
-            " ".join(f"'.{token}'" for token in missing),
-            event,
-        )
+    changes = []
+    for event, scope in link.rows("select n, scope from events where n = any(%s)", list(wanted)):
+        held = set(scope.split())
+        missing = [f"c{checkout}" for checkout in sorted(wanted[event]) if f"c{checkout}" not in held]
+        if missing:
+            more = " ".join(f"'.{token}'" for token in missing)
+            changes.append((" ".join([scope, *missing]), more, event))
+    link.many("update events set scope = %s, words = words || %s::tsvector where n = %s", changes)
 
 
 def _learn_checkout(link: Link, session: int) -> None:
     """The directory of a session came after its first events."""
     checkout = link.value("select checkout from sessions where n = %s", session)
-    for (event,) in link.rows(
-        "select distinct event from session_events where session = %s order by event", session
-    ):
-        widen(link, event, (checkout,))
+    rows = link.rows("select distinct event from session_events where session = %s", session)
+    widen(link, {event: (checkout,) for (event,) in rows})

@@ -59,7 +59,7 @@ class Words:
                 place = MAX_PLACE  # that it is there at all must be known
             held.append(place)
         parts = [f"{_quoted(word)}:{','.join(map(str, held))}" for word, held in places.items()]
-        parts += [_quoted("." + token) for token in scope.split()]
+        parts += [scope_word(token) for token in scope.split()]
         return " ".join(parts), is_long
 
     def terms(self, query: str) -> list[tuple[list[str], bool]]:
@@ -136,8 +136,8 @@ def condition(terms: Sequence[tuple[list[str], bool]], *, side_by_side: bool) ->
 
 
 def scope_word(token: str) -> str:
-    """A token of the scope as a `tsquery`."""
-    return _quoted("." + token)
+    """A token of the scope, in a `tsvector` or a `tsquery`."""
+    return _quoted("." + token[:MAX_CHARACTERS])
 
 
 def _quoted(word: str) -> str:
