@@ -13,6 +13,7 @@ import trio
 from memd import protocol_runs as asked
 from memd.ledger.store.workstreams import Run
 from memd.protocol_memory import Block, Context
+from memd.service.clients import Clients
 from memd.service.environments import Environments
 from memd.service.launches import Launches
 from memd.service.plans import Carry
@@ -84,6 +85,7 @@ class Floor:
             state=bytes(self.root / "state"),
             address=ADDRESS,
             wall_s=lambda: self.lines.clock.wall_ms / 1000,
+            clients=Clients(bytes(self.root / "state" / "clients.json"), bytes(self.home)),
             carry=self.carry,
         )
 

@@ -17,7 +17,6 @@ import memd
 from memctl import paths
 from memd import heap
 from memd.errors import DiskError, MemdError
-from memd.git import Git
 from memd.harness.registry import adapters
 from memd.ledger import sources
 from memd.ledger.messages import Rules
@@ -27,6 +26,7 @@ from memd.ledger.store.workstreams import Run
 from memd.memory.ownership import Ownership
 from memd.memory.shared.topics import TopicStore
 from memd.service import logs, topics
+from memd.service.clients import Clients
 from memd.service.configuration import Configuration
 from memd.service.dispatch import Dispatch
 from memd.service.environments import Environments
@@ -44,7 +44,6 @@ from memd.service.watcher import Watcher
 from memd.service.work import WorkAnswers
 from memd.service.work_sessions import Carrying
 from memd.settings import Settings
-from memd.workstream.checkpoint import Checkpoint, git_checkpoint
 
 AGAIN_S = 5.0  # before a part of the daemon that failed with a bug is begun again
 SWITCH_S = 0.0005
@@ -149,7 +148,10 @@ class Daemon:
         self._topics = self._memory_topics()
         self._healer.on_config_homes = self._environments.set_config_homes
         self._follow_stores()
-        self._runs = Runs(self._ledger, checkpoint=_checkpoint, wall_ms=now_ms, ground=self._ground)
+        self._clients = Clients(paths.state_dir() + b"/clients.json", paths.home_dir())
+        self._runs = Runs(
+            self._ledger, checkpoint=self._clients.checkpoint, wall_ms=now_ms, ground=self._ground
+        )
         self._handoffs = Handoffs(self._ledger, wall_ms=now_ms)
         self._hooks = HookService(
             runs=self._runs,
@@ -194,6 +196,7 @@ class Daemon:
                 state=paths.state_dir(),
                 address=self._instance.address,
                 wall_s=time.time,
+                clients=self._clients,
                 carry=carrying.bring,
             ),
             hooks=self._hooks,
@@ -324,12 +327,6 @@ class Daemon:
         else:
             log.warning("config.refused", message=self._configuration.error)
         self._manager.tell("READY=1", f"STATUS=serving, {self._configuration.source}")
-
-
-async def _checkpoint(run: Run) -> Checkpoint:
-    """The state of a run's checkout, as the daemon's own git sees it."""
-    variables = {os.fsdecode(name): value for name, value in os.environb.items()}
-    return await trio.to_thread.run_sync(git_checkpoint, run.cwd, Git(variables))
 
 
 def _below_home(home: bytes, name: str) -> bytes:

@@ -31,6 +31,7 @@ from memd.ledger.search import clean
 from memd.ledger.store.workstreams import Process
 from memd.service import orders, work_elsewhere
 from memd.service.candidates import Candidates
+from memd.service.clients import Clients
 from memd.service.doorways import Doorways
 from memd.service.environments import Environments
 from memd.service.healer import Healer
@@ -55,6 +56,7 @@ class Launches:
     home     of clients that do not say theirs
     state    a folder of memd's own
     address  where this daemon listens
+    clients  told what the end of a run needs of its client
     wall_s   the clock for people
     """
 
@@ -70,6 +72,7 @@ class Launches:
         state: bytes,
         address: bytes,
         wall_s: Callable[[], float],
+        clients: Clients,
         carry: Carry | None = None,
     ) -> None:
         self._runs = runs
@@ -77,6 +80,7 @@ class Launches:
         self._environments = environments
         self._home = home
         self._wall_s = wall_s
+        self._clients = clients
         self._carry = carry
         self._preflight = Preflight(state + b"/lookup")
         self._candidates = Candidates(ledger, self._preflight)
@@ -284,7 +288,9 @@ class Launches:
     async def _plan(self, run: str) -> asked.LaunchPlan:
         going = self._going(run)
         try:
-            return await self._plans.make(going)
+            plan = await self._plans.make(going)
+            await self._clients.note(run, going.order.client)
+            return plan
         except Exception:
             self._open.pop(run, None)
             await self._runs.cancel(run)
@@ -324,6 +330,7 @@ class Launches:
 
     def _over(self, run: str) -> None:
         self._open.pop(run, None)
+        self._clients.forget(run)
         self._doorways.clear(run)
 
     async def _sweep(self) -> None:
