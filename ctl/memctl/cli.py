@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import importlib
+import re
 import sys
 from collections.abc import Sequence
 from typing import NoReturn
@@ -12,120 +13,122 @@ from memd.errors import MemdError
 
 GROUPS: tuple[tuple[str, tuple[tuple[str, str, str], ...]], ...] = (
     (
-        "one line of work",
-        (("run", "run", "start an agent in this checkout, or go on where you left off"),),
-    ),
-    (
-        "the daemon",
+        "work with agents",
         (
-            ("setup", "setup", "set memd up on this machine, step by step"),
-            ("up", "daemon", "start memd, or restart one that is older than this package"),
-            ("down", "daemon", "stop memd"),
-            ("status", "status", "what memd does and whether it is well"),
-            ("doctor", "doctor", "check the whole installation, with a remedy for each finding"),
-            ("logs", "logs", "show the daemon's log"),
-            ("reload", "daemon", "re-read the configuration"),
-            ("config", "config", "show the settings in force, with every key explained"),
-            ("service", "service", "run memd from systemd or launchd"),
-        ),
-    ),
-    (
-        "lines of work",
-        (
-            ("continue", "continue_", "go on in the checkout that was used last, from anywhere"),
+            ("run", "run", "start an agent here, or go on where you left off"),
+            ("continue", "continue_", "go on in the checkout used last, from anywhere"),
             ("show", "show", "choose a project and an agent, from anywhere"),
+            ("handoff", "handoff", "leave a note for the session that goes on"),
             ("workstreams", "workstreams", "list the lines of work in this checkout"),
             ("workstream-search", "workstreams", "search one of them, or show its newest events"),
             ("rename-workstream", "workstreams", "give one another name"),
-            ("handoff", "handoff", "leave a note for the session that goes on"),
-            ("install-hooks", "install_hooks", "have agents tell memd of their sessions as they work"),
-            ("uninstall-hooks", "install_hooks", "take those hooks out of their settings again"),
-            ("hook", "hook", "what those hooks do, for a look at it"),
-            ("session", "session", "let a session of Claude Code go on in another login"),
             ("adopt", "session", "bind a session to a workstream of this checkout"),
+            ("session", "session", "let a session of Claude Code go on in another login"),
             ("rename-project", "projects", "give a project another name"),
             ("move-project", "projects", "let it belong to another workspace"),
         ),
     ),
     (
-        "agent-owned memory",
-        (
-            ("enroll", "enroll", "give an agent one memory in all logins"),
-            ("unenroll", "enroll", "turn its links back into folders of their own"),
-            ("heal", "heal", "repair memory links now, or show the plan"),
-            ("where", "where", "say where the memory of a directory is kept"),
-        ),
-    ),
-    (
-        "memory that agents share",
-        (
-            ("memory", "memory", "list, read, write, search, carry over and repair topics"),
-            ("mcp", "mcp", "serve memory and search to any agent that speaks MCP"),
-            ("install-mcp", "install_mcp", "put that server into an agent's settings"),
-            ("uninstall-mcp", "install_mcp", "take it out again"),
-        ),
-    ),
-    (
-        "what agents said",
+        "find what was said",
         (
             ("search", "sessions", "search everything every agent said"),
             ("sessions", "sessions", "list sessions, newest activity first"),
+            ("report", "report", "a summary of all of it, or a page for a browser"),
             ("export", "sessions", "print one session as JSON lines or Markdown"),
             ("import", "sessions", "look at every store now"),
             ("forget", "forget", "remove events for good"),
             ("ledger", "forget", "check the ledger, or move it to another engine"),
         ),
     ),
+    (
+        "share memory",
+        (
+            ("enroll", "enroll", "give an agent one memory in all logins"),
+            ("unenroll", "enroll", "turn its links back into folders of their own"),
+            ("heal", "heal", "repair memory links now, or show the plan"),
+            ("where", "where", "say where the memory of a directory is kept"),
+            ("memory", "memory", "topics for all agents: read, write, search, browse"),
+        ),
+    ),
+    (
+        "wire agents",
+        (
+            ("install-hooks", "install_hooks", "have agents tell memd of their sessions as they work"),
+            ("uninstall-hooks", "install_hooks", "take those hooks out of their settings again"),
+            ("hook", "hook", "what those hooks do, for a look at it"),
+            ("install-mcp", "install_mcp", "put memd's MCP server into an agent's settings"),
+            ("uninstall-mcp", "install_mcp", "take it out again"),
+            ("mcp", "mcp", "serve memory and search to any agent that speaks MCP"),
+        ),
+    ),
+    (
+        "look after memd",
+        (
+            ("setup", "setup", "set memd up on this machine, step by step"),
+            ("up", "daemon", "start memd, or restart one that is older than this package"),
+            ("down", "daemon", "stop memd"),
+            ("status", "status", "what memd does and whether it is well"),
+            ("doctor", "doctor", "check the installation, with a remedy for each finding"),
+            ("logs", "logs", "show the daemon's log"),
+            ("config", "config", "show the settings in force, with every key explained"),
+            ("reload", "daemon", "re-read the configuration"),
+            ("service", "service", "run memd from systemd or launchd"),
+            ("completion", "completion", "print what completes memctl's words in your shell"),
+        ),
+    ),
 )
+
+_choice = re.compile(r"invalid choice: '(?P<word>[^']*)' \(choose from (?P<known>.*)\)$")
 
 
 class Parser(argparse.ArgumentParser):
-    """argparse with the exit status of sysexits(3)."""
+    """argparse with the exit status of sysexits(3), which names what a mistyped word may have meant."""
 
     def error(self, message: str) -> NoReturn:
         self.print_usage(sys.stderr)
+        if found := _choice.search(message):
+            from memctl import helping
+
+            known = re.findall(r"[\w-]+", found["known"])
+            message += helping.perhaps(helping.near(found["word"], known))
         self.exit(64, f"{self.prog}: {message}\n")
 
 
+def commands() -> list[str]:
+    return [name for _, group in GROUPS for name, _, _ in group]
+
+
 def module_of(command: str) -> str | None:
-    for _, commands in GROUPS:
-        for name, module, _ in commands:
+    for _, group in GROUPS:
+        for name, module, _ in group:
             if name == command:
                 return module
     return None
 
 
-def overview() -> str:
-    lines = ["usage: memctl COMMAND [...]    (memctl COMMAND --help says more)"]
-    for title, commands in GROUPS:
-        lines += ["", f"{title}:"]
-        lines += [f"  {name:<17} {meaning}" for name, _, meaning in commands]
-    return "\n".join(lines) + "\n"
+def parser_of(*chosen: str) -> Parser:
+    """The parser of these commands, which must exist, with whatever their modules define besides."""
+    parser = Parser(prog="memctl")
+    subparsers = parser.add_subparsers(dest="command", required=True, parser_class=Parser)
+    for module in dict.fromkeys(map(module_of, chosen)):
+        importlib.import_module(f"memctl.commands.{module}").add_parser(subparsers)
+    return parser
 
 
 def run(words: Sequence[str]) -> int:
     """Run one command; its exit status. No traceback reaches the user."""
-    if not words:
-        sys.stderr.write(overview())
-        return 64
-    if words[0] in ("-h", "--help", "help"):
-        sys.stdout.write(overview())
-        return 0
-    if words[0] in ("-V", "--version"):
-        from memd import __version__
+    if not words or module_of(words[0]) is None:
+        from memctl import helping
 
-        print(f"memctl {__version__}")
-        return 0
+        if len(words) == 2 and words[0] == "help" and module_of(words[1]) is not None:
+            words = [words[1], "--help"]
+        else:
+            return helping.run(words)
     module = module_of(words[0])
-    if module is None:
-        sys.stderr.write(f"memctl: there is no command {words[0]!r}\n\n{overview()}")
-        return 64
     command = importlib.import_module(f"memctl.commands.{module}")
-    parser = Parser(prog="memctl")
-    command.add_parser(parser.add_subparsers(dest="command", required=True, parser_class=Parser))
     split = getattr(command, "split", None)  # of a command whose last words are another program's
     own, rest = split(words) if split is not None else (list(words), [])
-    options = parser.parse_args(own)
+    options = parser_of(words[0]).parse_args(own)
     options.rest = rest
     try:
         return int(command.run(options))

@@ -18,7 +18,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         "forget",
         description="Remove events from the ledger for good. What is forgotten never comes back.",
     )
-    forget.add_argument("--session", default="", metavar="ID")
+    forget.add_argument("--session", default="", metavar="ID", help="one session")
     forget.add_argument("--harness", default="", metavar="H", help="with the others: only of this harness")
     forget.add_argument("--project", default="", metavar="DIR", help="sessions begun in DIR or below it")
     forget.add_argument("--before", default="", metavar="DATE", help="what was said before that")
@@ -36,7 +36,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         description="Copy the ledger to another engine, compare both, and leave the first as it is. memd must"
         " be down. What was cut off is gone on with when it is begun again.",
     )
-    migrate.add_argument("--to", required=True, choices=("postgresql", "sqlite"))
+    migrate.add_argument("--to", required=True, choices=("postgresql", "sqlite"), help="which one")
     migrate.add_argument(
         "--without-forgotten", action="store_true", help="leave the record of what was forgotten behind"
     )

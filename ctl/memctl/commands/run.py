@@ -8,8 +8,9 @@ from collections.abc import Sequence
 
 VALUED = ("--workspace", "--project", "--workstream", "--new", "--executable")
 
-USAGE = """memctl run [--workspace W] [--project P] [--workstream N | --new N] [--executable PATH]
-                  [--wait] [--carry] [--yolo] [--fresh] [AGENT [ARGUMENT ...]]"""
+USAGE = """memctl run [--workspace W] [--project P] [--workstream N | --new N]
+                  [--executable PATH] [--wait] [--carry] [--yolo] [--fresh]
+                  [AGENT [ARGUMENT ...]]"""
 
 DESCRIPTION = """Start an agent in this checkout's workstream: its own session goes on where it has one, and
 it is told what other agents did meanwhile. Without AGENT, go on where you left off. Everything after AGENT is

@@ -18,7 +18,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         description="Copy a session of Claude Code into the login in use (CLAUDE_CONFIG_DIR, else ~/.claude) "
         "so that it can be resumed there. The original stays, and nothing is overwritten.",
     )
-    carry.add_argument("--session", required=True, metavar="ID")
+    carry.add_argument("--session", required=True, metavar="ID", help="the session's id")
     carry.add_argument("--to", metavar="CONFIG_HOME", help="another login than the one in use")
     carry.add_argument("--from", dest="source", metavar="CONFIG_HOME", help="when several logins have it")
     adopt = subparsers.add_parser(
@@ -26,7 +26,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         description="Bind a session to a workstream of this checkout, so that the next run goes on with it. "
         "Without --workstream and --new it is the workstream that the next run would use.",
     )
-    adopt.add_argument("--session", required=True, metavar="ID")
+    adopt.add_argument("--session", required=True, metavar="ID", help="the session's id")
     adopt.add_argument("--harness", default="", metavar="H", help="when two harnesses share the id")
     which = adopt.add_mutually_exclusive_group()
     which.add_argument("--workstream", default="", metavar="NAME", help="this one")

@@ -35,7 +35,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         "search",
         description='Search all that agents said. Words are literal; "two words" side by side; begin*.',
     )
-    search.add_argument("query", nargs="+", metavar="WORD")
+    search.add_argument("query", nargs="+", metavar="WORD", help="words to look for")
     for parser in (sessions, search):
         parser.add_argument("--harness", default="", metavar="H", help="only this harness")
         parser.add_argument("--cwd", default="", metavar="DIR", help="only sessions begun in DIR or below it")
@@ -50,9 +50,9 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         "--since", default="", metavar="T", help="a date, an RFC 3339 time, or 30m, 4h, 2d, 1w"
     )
     export = subparsers.add_parser("export", description="One session in order, as JSON lines or Markdown.")
-    export.add_argument("--session", required=True, metavar="ID")
+    export.add_argument("--session", required=True, metavar="ID", help="as `memctl sessions` shows it")
     export.add_argument("--harness", default="", metavar="H", help="when two harnesses share the id")
-    export.add_argument("--format", choices=["jsonl", "markdown"], default="jsonl")
+    export.add_argument("--format", choices=["jsonl", "markdown"], default="jsonl", help="how it is printed")
     importing = subparsers.add_parser("import", description="Look at every store now.")
     importing.add_argument(
         "--wait", action="store_true", help="return when all that is visible now is in the ledger"

@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 OWN = ("--no-scan", "--json", "--yolo", "--fresh", "-h", "--help")
 VALUED = ("--workspace",)
 
-USAGE = "memctl show [--workspace W] [--no-scan] [--json] [--yolo] [--fresh] [ARGUMENT ...]"
+USAGE = """memctl show [--workspace W] [--no-scan] [--json] [--yolo] [--fresh]
+                   [ARGUMENT ...]"""
 
 DESCRIPTION = """Choose a project and an agent, and start it there as `memctl run` does. On offer are the
 checkouts that were worked in, and what looks like a project in the current directory or right below it; a new

@@ -40,7 +40,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         description="Search one workstream; without words its newest events. Words are literal; "
         '"two words" side by side; begin*.',
     )
-    search.add_argument("query", nargs="*", metavar="WORD")
+    search.add_argument("query", nargs="*", metavar="WORD", help="words to look for")
     search.add_argument(
         "--workstream-id", metavar="ID", help="which one; inside a run that of the run (MEMD_WORKSTREAM_ID)"
     )
