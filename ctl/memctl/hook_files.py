@@ -22,10 +22,15 @@ def hook_file() -> bytes:
     return paths.data_dir() + b"/hook/memd_hook.py"
 
 
+def wanted() -> dict[bytes, bytes]:
+    """Both paths and the content that this package gives them, in the order in which they are written."""
+    folder = os.path.dirname(hook_file())
+    return {folder + b"/" + name: _content(source) for name, source in MEMBERS}
+
+
 def are_current() -> bool:
     """Whether both are there with the content that this memctl would give them; raises DiskError."""
-    folder = os.path.dirname(hook_file())
-    return all(files.read(folder + b"/" + name)[0] == _content(source) for name, source in MEMBERS)
+    return all(files.read(path)[0] == content for path, content in wanted().items())
 
 
 def place() -> bool:
@@ -33,15 +38,13 @@ def place() -> bool:
 
     A hook that runs meanwhile has the old pair or the new one, or loads the new part from the old start.
     """
-    folder = os.path.dirname(hook_file())
     did = False
-    for name, source in MEMBERS:
-        path, content = folder + b"/" + name, _content(source)
+    for path, content in wanted().items():
         before = files.read(path)[0]
         if before != content:
             files.write(path, content, before)
             did = True
-    _compile(folder + b"/" + MEMBERS[0][0])
+    _compile(next(iter(wanted())))
     return did
 
 

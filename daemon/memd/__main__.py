@@ -25,7 +25,7 @@ from memd.ledger.store.engines import Choice
 from memd.ledger.store.workstreams import Run
 from memd.memory.ownership import Ownership
 from memd.memory.shared.topics import TopicStore
-from memd.service import logs, topics
+from memd.service import hook_copies, logs, topics
 from memd.service.clients import Clients
 from memd.service.configuration import Configuration
 from memd.service.dispatch import Dispatch
@@ -286,6 +286,7 @@ class Daemon:
                             ("hooks", self._hooks.keep),
                         ):
                             background.start_soon(self._keep_running, name, part)
+                        background.start_soon(hook_copies.renew)
                         self._manager.tell("READY=1", f"STATUS=serving, {self._configuration.source}")
                         log.info("daemon.ready", version=memd.__version__, pid=os.getpid())
                         accepting.start_soon(self._heed, signals)

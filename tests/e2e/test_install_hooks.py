@@ -14,7 +14,7 @@ import pytest
 
 import support_cases
 from memctl import hook_command
-from support_daemon import Home
+from support_daemon import Home, eventually
 
 CASE = "30-install-hooks-dotfiles"
 EVENTS = ["SessionStart", "UserPromptSubmit", "Stop", "SessionEnd"]
@@ -397,6 +397,26 @@ def test_the_hook_is_renewed_by_up_where_hooks_are_installed(home: Home, codex: 
     assert hook.read_bytes() == current
     home.json("uninstall-hooks", "--apply")
     assert hook.read_bytes() == current, "an agent that still runs would be blocked without it"
+
+
+def test_a_daemon_that_starts_renews_the_hook_where_hooks_are_installed(home: Home, codex: Path) -> None:
+    hook = home.path / ".local/share/memd/hook/memd_hook.py"
+    with home.daemon():
+        assert home.memctl("down").returncode == 0
+    assert not hook.exists(), "nobody wanted hooks"
+    home.json("install-hooks", "--agent", "codex", "--apply")
+    files = (hook, hook.with_name("memd_hook_path.py"))
+    current = [path.read_bytes() for path in files]
+    for path in files:
+        path.write_bytes(b"of an older version")
+    with home.daemon():
+        eventually(lambda: [path.read_bytes() for path in files] == current)
+        assert home.memctl("down").returncode == 0
+    hook.unlink()
+    hook.symlink_to(home.path / "elsewhere")
+    with home.daemon():
+        assert home.memctl("down").returncode == 0
+    assert not (home.path / "elsewhere").exists()
 
 
 def test_files_of_a_folder_get_hooks_together_or_not_at_all(home: Home) -> None:
