@@ -86,6 +86,9 @@ def test_a_link_that_is_cut_disturbs_no_run_and_loses_nothing(machines: tuple[Ma
     assert state["waiting_since"]
     assert laptop.home.json("status")["health"] == "degraded"
     assert "waiting here for the ledger's server" in " ".join(laptop.home.memctl("status").stdout.split())
+    told = laptop.home.memctl("doctor").stdout
+    assert "problem  ledger (postgresql): " in told
+    assert "waiting here for the server since" in told
     refused = laptop.run("claude", do="say:never")
     assert refused.returncode == 69
     assert "server" in refused.stderr

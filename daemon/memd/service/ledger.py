@@ -8,16 +8,16 @@ background at start: a large recovery delays nobody but those who ask the ledger
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from functools import partial
-from typing import TypeVar
+from typing import Literal, TypeVar
 
 import msgspec
 import structlog
 import trio
 
 from memctl.paths import shown
-from memd import heap
+from memd import heap, protocol
 from memd.errors import MemdError, TryAgain
 from memd.harness.model import Environment
 from memd.ledger.messages import Ended, Rules
@@ -42,6 +42,7 @@ from memd.service.lane import BULK, Lane
 from memd.service.watcher import Change, Interest, Watcher
 
 T = TypeVar("T")
+Level = Literal["ok", "note", "warning", "problem"]
 
 READERS = 4
 WORKER_FAILURES = 3  # in a row, from which on a person should know
@@ -101,12 +102,14 @@ class Ledger:
         self._consulting = trio.CapacityLimiter(READERS)
         self._idle: list[Reader] = []
         self._is_open = trio.Event()
+        self._rewriting = trio.Lock()  # of segments: forgetting and repairs; a backup waits for their end
         self._writer: Writer | None = None
         self._environments: tuple[Environment, ...] = ()
         self._rules = Rules()
         self._sanitiser: tuple[Rules, Sanitiser] | None = None
         self.importer: Importer | None = None
         self.trouble = ""
+        self._remedy = ""
 
     # ----------------------------------------------------------------------------- running
 
@@ -140,7 +143,7 @@ class Ledger:
             except MemdError as reason:
                 if str(reason) != self.trouble:
                     log.error("ledger.closed", reason=str(reason))
-                self.trouble = str(reason)
+                self.trouble, self._remedy = str(reason), reason.remedy
                 await trio.sleep(5)
                 continue
             self.trouble = ""
@@ -250,10 +253,31 @@ class Ledger:
             return ""
         return f"the worker ended {self.importer.failures} times in a row; see `memctl logs`"
 
-    def server_trouble(self) -> str:
+    def server_trouble(self, state: LedgerState) -> str:
         """Why the ledger's server is not reached; empty while it is, and where there is none."""
-        reason = self._engine.trouble()
+        reason = state.trouble if state.state == "unreachable" else self._engine.trouble()
         return f"{reason}; what is read waits on this machine" if reason else ""
+
+    async def findings(self) -> list[protocol.Finding]:
+        """What `memctl doctor` should know of the ledger."""
+        state = await self.state()
+        subject = f"ledger ({state.engine})"
+        found = []
+        if state.state == "closed":
+            found.append(_finding("problem", subject, state.trouble, self._remedy))
+        elif reason := self.server_trouble(state):
+            remedy = "Look whether `psql` gets in with the same words; docs/several-machines.md says more."
+            found.append(_finding("problem", subject, reason, remedy))
+        else:
+            found.append(_finding("ok", subject, f"{state.events} events of {state.sessions} sessions"))
+        if state.waiting_batches:
+            size = f"{state.waiting_batches} groups, {state.waiting_bytes / 1e6:.1f} MB"
+            message = f"waiting here for the server since {state.waiting_since}: {size}"
+            found.append(_finding("note", subject, message))
+        if state.waiting_aside:
+            message = f"{state.waiting_aside} groups of batches are kept here that the server does not take"
+            found.append(_finding("warning", subject, message, "Report it as a bug; nothing of it is lost."))
+        return found
 
     async def state(self) -> LedgerState:
         """How it is, for `memctl status`."""
@@ -343,9 +367,10 @@ class Ledger:
         assert writer is not None
         if dry_run:
             return await self._lane.run(lambda: writer.plan_forget(selection))
-        found = await self._lane.run(lambda: writer.begin_forget(selection))
-        while await self._lane.run(writer.forget_step):
-            pass
+        async with self._rewriting:
+            found = await self._lane.run(lambda: writer.begin_forget(selection))
+            while await self._lane.run(writer.forget_step):
+                pass
         return found
 
     async def check(self) -> Report:
@@ -356,7 +381,21 @@ class Ledger:
         """Derive anew what disagrees with the segments; how many disagreements that removed."""
         writer = self._writer
         assert writer is not None
-        return await self._lane.run(writer.repair)
+        async with self._rewriting:
+            return await self._lane.run(writer.repair)
+
+    @property
+    def engine(self) -> str:
+        """The name of what keeps the ledger."""
+        return self._engine.name
+
+    async def at_rest(self, do: Callable[[], Awaitable[T]]) -> T:
+        """What `do` gives while nothing that is in the ledger is rewritten; what is new goes on coming in."""
+        writer = await self._written()
+        async with self._rewriting:
+            while await self._lane.run(writer.forget_step):  # one that a crash interrupted
+                pass
+            return await do()
 
     def _check(self) -> Report:
         reader = self._engine.reader()
@@ -364,6 +403,10 @@ class Ledger:
             return reader.check()
         finally:
             reader.close()
+
+
+def _finding(level: Level, subject: str, message: str, remedy: str = "") -> protocol.Finding:
+    return protocol.Finding(level=level, subject=subject, message=message, remedy=remedy)
 
 
 def _give_back(readers: list[Reader]) -> None:

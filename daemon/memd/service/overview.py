@@ -64,6 +64,7 @@ class Overview(msgspec.Struct, frozen=True, kw_only=True):
         )
         is_older = bool(installed) and installed != memd.__version__
         topics = await self.topics.state()
+        ledger = await self.ledger.state()
         health, line = status.judge(
             entries,
             watch,
@@ -73,7 +74,7 @@ class Overview(msgspec.Struct, frozen=True, kw_only=True):
             topics,
             has_good_config=self.configuration.was_good,
             worker_trouble=self.ledger.worker_trouble(),
-            server_trouble=self.ledger.server_trouble(),
+            server_trouble=self.ledger.server_trouble(ledger),
         )
         return Report(
             health=health,
@@ -94,7 +95,7 @@ class Overview(msgspec.Struct, frozen=True, kw_only=True):
             errors=tuple(self.recent.rows),
             agents=status.agent_rows(agents, entries),
             runs=await self._runs(),
-            ledger=await self.ledger.state(),
+            ledger=ledger,
             topics=topics,
             hooks=hook_view.rows(await self.hooks.state(), now_ms()),
         )
@@ -131,4 +132,4 @@ class Overview(msgspec.Struct, frozen=True, kw_only=True):
             watch_limits=limits(),
             overdue_s=self.healer.overdue_s(),
         )
-        return (*found, *await self.topics.findings())
+        return (*found, *await self.ledger.findings(), *await self.topics.findings())
