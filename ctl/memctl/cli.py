@@ -72,6 +72,8 @@ GROUPS: tuple[tuple[str, tuple[tuple[str, str, str], ...]], ...] = (
             ("logs", "logs", "show the daemon's log"),
             ("config", "config", "show the settings in force, with every key explained"),
             ("reload", "daemon", "re-read the configuration"),
+            ("backup", "backup", "write all that memd keeps into one file"),
+            ("restore", "backup", "put a backup in its place, or in a folder for a look"),
             ("service", "service", "run memd from systemd or launchd"),
             ("completion", "completion", "print what completes memctl's words in your shell"),
         ),

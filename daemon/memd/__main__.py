@@ -25,7 +25,9 @@ from memd.ledger.store.engines import Choice
 from memd.ledger.store.workstreams import Run
 from memd.memory.ownership import Ownership
 from memd.memory.shared.topics import TopicStore
-from memd.service import hook_copies, logs, topics
+from memd.service import backup_replace, hook_copies, logs, topics
+from memd.service.backup import Backups
+from memd.service.backup_places import Roots
 from memd.service.clients import Clients
 from memd.service.configuration import Configuration
 from memd.service.dispatch import Dispatch
@@ -65,6 +67,7 @@ def main() -> int:
         sys.setswitchinterval(SWITCH_S)
         heap.settle()
         manager = ServiceManager(os.environ)  # type: ignore[arg-type]
+        backup_replace.finish_begun(_roots())  # before anything is read that a restore replaces
         configuration = Configuration(paths.config_path())
         log_file = logs.LogFile(
             paths.log_path(), configuration.current.log, logs.echo_stream(not is_detached)
@@ -210,6 +213,12 @@ class Daemon:
             environments=self._environments,
             configuration=self._configuration,
             overview=overview,
+            backups=Backups(
+                self._ledger,
+                self._topics,
+                _roots(),
+                lambda: self._configuration.current.ledger.schema,
+            ),
             stop=self._stop.set,
             reload=self.reload,
         )
@@ -328,6 +337,10 @@ class Daemon:
         else:
             log.warning("config.refused", message=self._configuration.error)
         self._manager.tell("READY=1", f"STATUS=serving, {self._configuration.source}")
+
+
+def _roots() -> Roots:
+    return Roots(paths.data_dir(), paths.config_dir(), paths.state_dir())
 
 
 def _below_home(home: bytes, name: str) -> bytes:

@@ -182,6 +182,16 @@ class Report(Request, frozen=True, kw_only=True, tag="report"):
     since: str = ""  # RFC 3339; empty: from the beginning
 
 
+class Backup(Request, frozen=True, kw_only=True, tag="backup"):
+    """Everything that cannot be made anew, into a new file; called off when the client goes away."""
+
+    path: bytes  # absolute
+
+
+class BackupProgress(Request, frozen=True, kw_only=True, tag="backup-progress"):
+    """How far the backup is that is being made."""
+
+
 class Memory(Request, frozen=True, kw_only=True, tag="memory"):
     """Something with the topics of the shared memory folder, or of the local one."""
 
@@ -220,6 +230,8 @@ AnyRequest = (
     | Forget
     | CheckLedger
     | Report
+    | Backup
+    | BackupProgress
     | Memory
     | Run
     | Work
@@ -316,6 +328,23 @@ class LedgerReport(Reply, frozen=True, kw_only=True, tag="ledger-report"):
     repaired: int = 0
 
 
+class BackedUp(Reply, frozen=True, kw_only=True, tag="backed-up"):
+    """left_out  what lies in memd's folders and is neither a file nor a folder"""
+
+    path: bytes
+    size: int
+    files: int
+    left_out: tuple[bytes, ...] = ()
+
+
+class BackupStep(Reply, frozen=True, kw_only=True, tag="backup-step"):
+    """Bytes done and bytes in all of what is done now; nothing is done when `what` is empty."""
+
+    what: str = ""
+    done: int = 0
+    total: int = 0
+
+
 class MemoryReply(Reply, frozen=True, kw_only=True, tag="memory"):
     result: protocol_memory.AnyResult
 
@@ -335,6 +364,8 @@ AnyReply = (
     | Diagnosis
     | Forgotten
     | LedgerReport
+    | BackedUp
+    | BackupStep
     | MemoryReply
     | RunReply
 )

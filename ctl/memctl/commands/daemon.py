@@ -56,7 +56,7 @@ def start() -> None:
     running = client.ping()
     if running is not None and running.version != __version__:
         print(f"memd {running.version} runs; restarting it as {__version__}", file=sys.stderr)
-        _stop()
+        stop()
         running = None
     if running is None:
         client.start_daemon()
@@ -81,11 +81,11 @@ def _down() -> int:
     if client.ping() is None and not services.service_state().is_active:
         print("memd is not running", file=sys.stderr)
         return 0
-    _stop()
+    stop()
     return 0
 
 
-def _stop() -> None:
+def stop() -> None:
     """Stop the daemon and wait until its process is gone.
 
     raises TryAgain when it is still there after DOWN_S

@@ -229,10 +229,14 @@ class Segments:
             raise Damaged(f"{self.path(harness, number)} has {len(data)} of its {size} bytes")
         return data
 
+    def sealed_bytes(self, harness: str, number: int) -> bytes:
+        """A sealed segment as it lies on the disk. Raises DiskError."""
+        return self._folder(harness).read(_sealed(number), MAX_SEGMENT_BYTES)
+
     def read_sealed(self, harness: str, number: int) -> bytes:
         """All lines of a sealed segment. Raises Damaged or DiskError."""
         try:
-            return decompress(self._folder(harness).read(_sealed(number), MAX_SEGMENT_BYTES))
+            return decompress(self.sealed_bytes(harness, number))
         except zstandard.ZstdError as reason:
             raise Damaged(f"{self.path(harness, number)}.zst is damaged: {reason}") from reason
 

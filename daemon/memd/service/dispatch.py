@@ -12,6 +12,7 @@ from memd.errors import MemdError, NeedsConfirmation
 from memd.memory.ownership import Ownership
 from memd.protocol_runs import AnyStep
 from memd.service import answers
+from memd.service.backup import Backups
 from memd.service.configuration import Configuration
 from memd.service.environments import Environments
 from memd.service.healer import Healer, now_ms
@@ -37,6 +38,7 @@ Structured = (
     | protocol.Import
     | protocol.Forget
     | protocol.CheckLedger
+    | protocol.BackupProgress
     | protocol.Memory
 )
 """Requests that are answered with a Struct; the others get rendered text."""
@@ -73,6 +75,7 @@ class Dispatch:
         environments: Environments,
         configuration: Configuration,
         overview: Overview,
+        backups: Backups,
         stop: Callable[[], None],
         reload: Callable[[], None],
     ) -> None:
@@ -85,6 +88,7 @@ class Dispatch:
         self._environments = environments
         self._configuration = configuration
         self._overview = overview
+        self._backups = backups
         self._stop = stop
         self._reload = reload
         self.server = Server(self.answer, overview.traffic)
@@ -97,6 +101,9 @@ class Dispatch:
         match request:
             case protocol.Run(step=step):
                 return Answered(b"j", protocol.encode(await self._step(step, peer.pid)), goes_on=True)
+            case protocol.Backup(path=path):
+                done = await self._backups.make(path, peer.is_there)
+                return Answered(b"j", protocol.encode(done))
             case protocol.Status():
                 text = await self._overview.status(request)
             case protocol.Sessions():
@@ -157,5 +164,7 @@ class Dispatch:
                 return await answers.forget(self._ledger, request)
             case protocol.CheckLedger():
                 return await answers.check(self._ledger, request)
+            case protocol.BackupProgress():
+                return self._backups.progress()
             case protocol.Memory(action=action):
                 return protocol.MemoryReply(result=await self._topics.answer(action))

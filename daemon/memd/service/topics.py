@@ -125,6 +125,10 @@ class MemoryTopics:
         finally:
             self._hint.set()
 
+    async def still(self, work: Callable[[], T]) -> T:
+        """What `work` gives while nobody changes a topic through this daemon."""
+        return await trio.to_thread.run_sync(work, limiter=self._changing)
+
     def block(self, action: m.Context) -> m.Block:
         """What `answer` gives for it; reads files: it belongs in a thread. raises MemdErrors"""
         seen = glance(self._store.access.active())
