@@ -56,7 +56,7 @@ while True:
         break
     except FileExistsError:
         number += 1
-interesting = ("MEMD", "CLAUDE", "CODEX", "PI_", "XDG", "FAKE", "OPENCODE", "OMP")
+interesting = ("MEMD", "CLAUDE", "CODEX", "PI_", "XDG", "FAKE", "OPENCODE", "OMP", "HERDR", "TMUX", "ZELLIJ")
 kept = {k: v for k, v in env.items() if k.startswith(interesting)}
 facts = dict(name=name, args=args, env=kept, cwd=os.getcwd(), pid=os.getpid(), ppid=os.getppid(),
              group=os.getpgrp(), words=len(env), fds=sorted(int(f) for f in os.listdir("/proc/self/fd")))
