@@ -8,6 +8,7 @@ from __future__ import annotations
 import errno
 import os
 import stat
+from collections.abc import Iterable
 
 from memd.errors import DiskError, Refused
 
@@ -111,6 +112,28 @@ def remove(path: bytes, only: bytes) -> None:
         _sync_folder(os.path.dirname(path))
     except OSError as reason:
         raise DiskError("remove", path, reason) from reason
+
+
+def missing_folders(path: bytes) -> tuple[bytes, ...]:
+    """The folders that would have to be made for a file there, innermost first."""
+    missing = []
+    folder = os.path.dirname(path)
+    while folder and not os.path.lexists(folder):
+        missing.append(folder)
+        folder = os.path.dirname(folder)
+    return tuple(missing)
+
+
+def remove_empty_folders(paths: Iterable[bytes]) -> None:
+    """Remove these, innermost first, as far as they are folders with nothing in them."""
+    for path in paths:
+        try:
+            os.rmdir(path)
+            _sync_folder(os.path.dirname(path))
+        except FileNotFoundError:
+            continue
+        except OSError:
+            return  # somebody has put something there, or a link: it is theirs now
 
 
 def make_folder(path: bytes, mode: int = 0o700) -> None:

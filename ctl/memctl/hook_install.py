@@ -52,6 +52,7 @@ class Change(msgspec.Struct, frozen=True, kw_only=True):
     old, new content before and after; None: no file
     is_kept  a copy of `old` is kept
     strays   files beside it that an older memd wrote, with their content: to be removed
+    folders  made for it, innermost first: to be removed with it, as far as they are empty
     notices  what a person should know
     installed  what the record is to say; None: nothing is installed there afterwards
     """
@@ -65,6 +66,7 @@ class Change(msgspec.Struct, frozen=True, kw_only=True):
     new: bytes | None = None
     is_kept: bool = True
     strays: tuple[tuple[bytes, bytes], ...] = ()
+    folders: tuple[bytes, ...] = ()
     notices: tuple[str, ...] = ()
     installed: Installed | None = None
     error: str = ""
@@ -152,10 +154,11 @@ def _install(
 ) -> Change:
     real, old = settings_files.read_through(place.path)
     if place.form == "file":
-        return _install_file(agent, place, real, old)
+        return _install_file(agent, place, real, old, noted)
     text = settings_files.text(old)
     form = editor(place.form)
     mine = form.found(text)
+    folders = _folders(real, noted)
     if not mine:
         noted = None  # of an install that never came to its end, or whose hooks somebody took out by hand
     wanted = [
@@ -192,8 +195,15 @@ def _install(
             form=place.form,
             hollow=edited.hollow,
             is_made=noted.is_made if noted else old is None,
+            folders=folders,
         ),
     )
+
+
+def _folders(real: bytes, noted: Installed | None) -> tuple[bytes, ...]:
+    """What was or will be made for a file; what a killed install noted counts, too."""
+    missing = files.missing_folders(real)
+    return (*missing, *(folder for folder in (noted.folders if noted else ()) if folder not in missing))
 
 
 class Editor(Protocol):
@@ -252,7 +262,9 @@ def _command(
     return hook_command.compose(interpreter, hook_file, words)
 
 
-def _install_file(agent: str, place: Settings, real: bytes, old: bytes | None) -> Change:
+def _install_file(
+    agent: str, place: Settings, real: bytes, old: bytes | None, noted: Installed | None
+) -> Change:
     body = source(place.source)
     state = service_files.judge(old)
     if state == "foreign":
@@ -274,7 +286,9 @@ def _install_file(agent: str, place: Settings, real: bytes, old: bytes | None) -
         is_kept=state == "changed",
         strays=strays,
         notices=("it was edited since memd wrote it",) if state == "changed" else (),
-        installed=Installed(agent=agent, path=place.path, form=place.form, is_made=True),
+        installed=Installed(
+            agent=agent, path=place.path, form=place.form, is_made=True, folders=_folders(real, noted)
+        ),
     )
 
 
@@ -302,6 +316,7 @@ def _strays(place: Settings, real: bytes) -> list[tuple[bytes, bytes]]:
 
 def _uninstall(agent: str, hooks: Hooks, place: Settings, noted: Installed | None) -> Change:
     real, old = settings_files.read_through(place.path)
+    folders = noted.folders if noted else ()
     none = Change(agent=agent, path=place.path, form=place.form, real=real, state="missing", old=old, new=old)
     if place.form == "file":
         state = service_files.judge(old)
@@ -310,7 +325,7 @@ def _uninstall(agent: str, hooks: Hooks, place: Settings, noted: Installed | Non
         if state not in ("ours", "changed"):
             return msgspec.structs.replace(none, strays=strays, notices=notices)
         return msgspec.structs.replace(
-            none, state="current", new=None, is_kept=state == "changed", strays=strays
+            none, state="current", new=None, is_kept=state == "changed", strays=strays, folders=folders
         )
     if old is None:
         return none
@@ -326,6 +341,7 @@ def _uninstall(agent: str, hooks: Hooks, place: Settings, noted: Installed | Non
         state="current",
         new=new,
         is_kept=new is not None,
+        folders=folders if new is None else (),
         notices=(*_left_mixed(edited), *settings_files.linked_twice(real), *_moved(hooks, edited)),
     )
 
@@ -369,6 +385,7 @@ def apply(change: Change, now_s: int | None = None) -> bytes | None:
             raise
     for path, content in change.strays:
         files.remove(path, content)
+    files.remove_empty_folders(change.folders)
     return copy
 
 

@@ -27,6 +27,7 @@ class Installed(msgspec.Struct, frozen=True, kw_only=True):
     path      as the agent knows it, links not followed
     hollow    see `hook_settings.Edited`
     is_made   there was no such file before
+    folders   those that were made for it, innermost first
     """
 
     agent: str
@@ -34,6 +35,7 @@ class Installed(msgspec.Struct, frozen=True, kw_only=True):
     form: str
     hollow: Mapping[str, str] = {}
     is_made: bool = False
+    folders: tuple[bytes, ...] = ()
 
 
 class Record(msgspec.Struct, frozen=True, kw_only=True):

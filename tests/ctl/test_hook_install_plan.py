@@ -71,7 +71,33 @@ def test_a_file_of_any_form_comes_and_goes(tmp_path: Path, form: str, before: by
     assert not plan(path, form=form).is_needed
     do(unplan(path, form=form))
     assert (path.read_bytes() if path.exists() else None) in (before, None)
+    assert path.parent.exists() == (before is not None), "folders that were made for it go with it"
     assert hook_record.read().installed == ()
+
+
+def test_folders_go_with_the_file_as_far_as_they_are_empty_and_were_made_for_it(tmp_path: Path) -> None:
+    (tmp_path / "home").mkdir()
+    path = tmp_path / "home" / "agent" / "deep" / "settings"
+    do(plan(path))
+    do(plan(path))  # a second time: they are there by now, and still ours
+    (tmp_path / "home" / "agent" / "theirs").touch()
+    do(unplan(path))
+    assert not path.parent.exists()
+    assert [one.name for one in (tmp_path / "home").rglob("*")] == ["agent", "theirs"]
+    (tmp_path / "home" / "agent" / "deep").mkdir()  # a person's own by now
+    do(plan(path))
+    do(unplan(path))
+    assert path.parent.is_dir()
+
+
+def test_a_folder_that_became_a_link_stays(tmp_path: Path) -> None:
+    path = tmp_path / "agent" / "settings"
+    do(plan(path))
+    path.parent.rename(tmp_path / "moved")
+    path.parent.symlink_to(tmp_path / "moved")
+    do(unplan(path))
+    assert path.parent.is_symlink()
+    assert list((tmp_path / "moved").iterdir()) == []
 
 
 def test_toml_settings_have_exactly_the_keys_that_the_harness_gives(tmp_path: Path) -> None:

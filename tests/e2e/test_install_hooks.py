@@ -161,6 +161,17 @@ def test_every_agent_on_the_machine_and_every_login_gets_hooks_and_loses_them_ag
     assert left == before
 
 
+def test_taking_hooks_out_leaves_no_empty_folder(home: Home) -> None:
+    before = sorted(home.path.iterdir())
+    for agent in ("claude", "codex", "omp", "opencode", "pi"):
+        home.json("install-hooks", "--agent", agent, "--apply")
+    assert (home.path / ".omp/agent/extensions").is_dir()
+    assert len(home.json("uninstall-hooks", "--apply")) == 5
+    left = {one.name for one in set(home.path.iterdir()) - set(before)}
+    assert left <= {".local", ".config", ".cache"}
+    assert not (home.path / ".config/opencode").exists()
+
+
 def test_nobody_here_is_said(home: Home) -> None:
     done = home.memctl("install-hooks")
     assert (done.returncode, done.stdout) == (0, "")
@@ -380,7 +391,7 @@ def test_pi_and_omp_on_one_folder_are_told_of(home: Home) -> None:
     assert sorted(one["path"] for one in swept) == [
         str(folder / "extensions" / name) for name in ("memd-omp.ts", "memd-pi.ts")
     ]
-    assert os.listdir(folder / "extensions") == []
+    assert os.listdir(folder) == []
 
 
 # ------------------------------------------------------------------------------- the hook itself
