@@ -151,10 +151,10 @@ def since(text: str, now: float, option: str = "--since") -> str:
     import datetime
 
     try:
-        moment_in = datetime.datetime.fromisoformat(text)
-    except ValueError:
+        moment_in = datetime.datetime.fromisoformat(text).astimezone(datetime.UTC)
+    except (ValueError, OverflowError):  # the second: at an end of what a date can say
         raise UsageError(f"{option} {text}: neither a date, nor a time, nor an age like 2d") from None
-    return moment_in.astimezone(datetime.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return moment_in.strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def _text(words: str) -> str:

@@ -194,7 +194,7 @@ def text(found: Mapping[str, Any], *, color: bool, width: int, now_s: float, zon
     size = f"{ledger['bytes'] / 1e6:,.1f} MB on the disk"
     line("events", f"{totals['events']:,} of {ledger['events']:,} in the ledger, {size}")
     if found["days"]:
-        out.append(f"  {'per day':<11}  {sparks(found['days'], now_s, min(60, max(width - 24, 7)), zone)}")
+        out.append(f"  {'per day':<11}  {sparks(found['days'], now_s, min(60, max(width - 34, 7)), zone)}")
     active = sum(run["state"] == "active" for run in found["runs"])
     line("runs", f"{totals['runs']:,}" + (f", {active} of them now" if active else ""))
     waiting = sum(row["state"] == "open" for row in found["handoffs"])
@@ -217,7 +217,7 @@ def _busiest(found: Mapping[str, Any]) -> list[str]:
     """The directories with the most sessions of those that are told."""
     seen = collections.Counter(_place(row["cwd"], found["home"]) for row in found["sessions"])
     rows = sorted(seen.items(), key=lambda one: (-one[1], one[0]))
-    out = []
+    out: list[str] = []
     for place, number in rows[:TOP]:
         out.append(f"  {'' if out else 'directories':<11}  {number:>5,}  {place}")
     if len(rows) > TOP:
