@@ -35,7 +35,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         description="Put what a backup holds in its place. What was there is kept beside it.",
         epilog="What was forgotten after the backup was made is in the ledger again afterwards.",
     )
-    restore.add_argument("file", metavar="FILE")
+    restore.add_argument("file", metavar="FILE", help="what `memctl backup` wrote")
     restore.add_argument("--into", default="", metavar="DIR", help="put it below a new folder, touch nothing")
     restore.add_argument("--yes", action="store_true", help="do not ask: move aside what is there")
     restore.add_argument("--json", action="store_true", help="one JSON document")
