@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, TypeVar
 import msgspec
 
 from memctl import client, hook
+from memctl.lines import filled
 from memd import protocol
 from memd import protocol_runs as runs
 from memd.errors import Unavailable
@@ -29,7 +30,8 @@ def say(line: str) -> None:
     """A line for people. Whoever closed standard error does not want to hear of anything."""
     with contextlib.suppress(OSError, ValueError):
         end = "\r\n" if sys.stderr.isatty() else "\n"  # a program in the foreground may have it raw
-        sys.stderr.write(f"memctl: {harmless(line)}{end}")
+        for part in filled(f"memctl: {harmless(line)}", sys.stderr, "  "):
+            sys.stderr.write(part + end)
         sys.stderr.flush()
 
 

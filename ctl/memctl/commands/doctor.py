@@ -9,6 +9,7 @@ import sys
 from collections.abc import Iterator
 
 from memctl import client, hook_health, paths, services, view
+from memctl.lines import filled
 from memd import __version__, protocol
 from memd.errors import ConfigError, MemdError
 from memd.ledger import configured
@@ -46,13 +47,17 @@ def run(options: argparse.Namespace) -> int:
         )
         return int(needs_person)
     out = view.console()
-    from rich.markup import escape
+    from rich.text import Text
 
     for finding in found:
         style, word = MARKS[finding.level]
-        out.print(f"[{style}]{word:<8}[/{style}] {escape(finding.subject)}: {escape(finding.message)}")
+        text = f"{word:<8} {finding.subject}: {finding.message}"
+        first, *rest = filled(text, sys.stdout, " " * 9)
+        out.print(Text(first[:8], style=style).append(Text(first[8:], style="default")))
         if finding.remedy:
-            out.print(f"         -> {escape(finding.remedy)}")
+            rest += filled(f"         -> {finding.remedy}", sys.stdout, " " * 12)
+        for line in rest:
+            out.print(Text(line))
     return int(needs_person)
 
 
