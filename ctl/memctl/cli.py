@@ -136,7 +136,10 @@ def run(words: Sequence[str]) -> int:
         return int(command.run(options))
     except MemdError as reason:
         sys.stdout.flush()
-        sys.stderr.write(f"memctl: {reason}\n{reason.remedy}\n")
+        from memctl.lines import filled
+
+        said = [part for line in f"memctl: {reason}".split("\n") for part in filled(line, sys.stderr, "  ")]
+        sys.stderr.write("\n".join([*said, *filled(reason.remedy, sys.stderr, "")]) + "\n")
         return reason.exit_status
     except KeyboardInterrupt:
         return 130
