@@ -65,6 +65,13 @@ class _File(apsw.VFSFile):
     def xTruncate(self, size: int) -> None:
         self._guarded("xTruncate", super().xTruncate, size)
 
+    def xLock(self, level: int) -> None:
+        """As SQLite itself takes it: what a reader that closes last cannot have is no error."""
+        try:
+            super().xLock(level)
+        except apsw.IOError as reason:
+            raise apsw.BusyError(str(reason)) from None
+
     def _guarded(self, name: str, real: Callable[..., Any], *args: Any) -> None:
         try:
             self._faults.sql(name, real, *args)

@@ -11,6 +11,7 @@ import pytest
 
 from memd.errors import DiskError
 from memd.protocol_memory import WriteTopic
+from support_full_disk import fill, free
 from support_topics import Home, put, read, topic, tree
 
 pytestmark = pytest.mark.faults
@@ -29,29 +30,6 @@ def small(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Path]:
         pytest.skip(f"cannot mount a small file system: {done.stderr.strip()}")
     yield place
     subprocess.run(["umount", str(place)], check=True)
-
-
-def fill(place: Path) -> None:
-    """Take every byte and every name there is."""
-    filler = place / "filler"
-    filler.mkdir()
-    try:
-        with (filler / "bytes").open("wb", buffering=0) as file:
-            while True:
-                file.write(b"x" * 4096)
-    except OSError:
-        pass
-    for number in range(100):
-        try:
-            (filler / str(number)).touch()
-        except OSError:
-            return
-
-
-def free(place: Path) -> None:
-    for path in (place / "filler").iterdir():
-        path.unlink()
-    (place / "filler").rmdir()
 
 
 def test_a_full_disk_is_told_and_nothing_is_lost(small: Path) -> None:
