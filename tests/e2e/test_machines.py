@@ -10,6 +10,7 @@ from collections.abc import Iterator
 import pytest
 
 from support_daemon import eventually
+from support_desk import MEMCTL
 from support_machines import Machine, two_machines
 from support_postgres import Server
 
@@ -56,6 +57,23 @@ def test_what_was_begun_on_one_goes_on_on_the_other(machines: tuple[Machine, Mac
     assert laptop.words() == said
     laptop.ok("claude", do="say:back_again")
     assert desktop.words()[-2:] == ["back again", "re back again"]
+
+
+def test_a_person_is_asked_and_only_a_yes_binds(machines: tuple[Machine, Machine]) -> None:
+    laptop, desktop = machines
+    laptop.ok("--new", "asked for", "claude", do="say:on_the_laptop")
+    command = ["ip", "netns", "exec", desktop.cable.name, *MEMCTL, "run", "--workstream", "asked for"]
+    for answer, status in (("", 77), ("n", 77), ("y", 0)):
+        screen = desktop.terminal([*command, "codex"], FAKE_DO="say:after_a_yes")
+        shown = screen.until("[y/N]")
+        assert "last used on" in shown
+        screen.type(f"{answer}\n")
+        assert screen.wait() == status
+    assert desktop.words()[-2:] == ["after a yes", "re after a yes"]
+    [found] = [row for row in desktop.workstreams() if row["name"] == "asked for"]
+    assert found["current"]
+    laptop.ok("--workstream", "default", "claude", do="say:the_usual_one")
+    desktop.ok("--workstream", "default", "codex", do="say:the_usual_one")
 
 
 def test_one_of_them_has_the_workstream(machines: tuple[Machine, Machine]) -> None:

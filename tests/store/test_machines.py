@@ -277,3 +277,58 @@ def test_what_was_forgotten_on_one_machine_does_not_come_from_another(two: tuple
     late = batch(entry("a tail", session=S2), sessions=[Session(id=S2, cwd="/w")])
     assert desktop.writer.append(late).forgotten == 1
     assert desktop.texts() == ["kept", "new"]
+
+
+def test_machines_that_come_first_at_once_make_one_ledger(shared: Engines) -> None:
+    failures: list[BaseException] = []
+    gate = threading.Barrier(6)
+
+    def come(name: str) -> None:
+        try:
+            engine = shared.engine(name)
+            gate.wait(timeout=30)
+            writer = engine.writer()
+            writer.append(batch(entry(f"from {name}")))
+            writer.close()
+        except BaseException as bug:  # noqa: BLE001 - told in the test's own thread
+            failures.append(bug)
+
+    threads = [threading.Thread(target=come, args=(f"c{number}",)) for number in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(timeout=60)
+    assert failures == []
+    with shared.open("c0") as lines:
+        assert lines.sequences() == [1, 2, 3, 4, 5, 6]
+
+
+def test_a_ledger_of_a_later_memd_is_refused_and_what_is_read_waits(shared: Engines, tmp_path: Any) -> None:
+    from memd.ledger.store.buffered import BufferedWriter
+    from memd.ledger.store.interface import TooNew
+    from memd.ledger.store.waiting import Queue
+
+    shared.engine("m1").writer().close()
+    assert shared.server is not None
+    shared.server.sql(f"update {shared.schema}.ledger set version = 99")
+    with pytest.raises(TooNew, match="version 99"):
+        shared.engine("m1").writer()
+    writer = BufferedWriter(shared.engine("m1").lazy_writer(), Queue(bytes(tmp_path)))
+    writer.append(batch(entry("a")))
+    assert (writer.waiting.groups, "version 99" in writer.trouble) == (1, True)
+    writer.close()
+
+
+def test_a_transaction_that_is_left_open_gives_the_ledger_back(shared: Engines) -> None:
+    """A machine that stops in the middle of a transaction holds up the others for a bounded time only."""
+    from memd.ledger.store.postgres import connecting
+
+    stuck = shared.engine("stuck").writer()
+    stuck._link.run("set idle_in_transaction_session_timeout = 200")
+    stuck._link.run("begin")
+    stuck._link.run("select 1 from ledger for update")
+    assert connecting.IDLE_MS <= 5000
+    with shared.open("other") as lines:
+        assert lines.put(entry("a")).stored == 1
+    assert stuck.append(batch(entry("b"))).stored == 1
+    stuck.close()
