@@ -29,6 +29,7 @@ from memd import disk
 from memd.errors import AlreadyRunning, DiskError, MemdError, Refused, TryAgain, UsageError
 from memd.ledger.store import moment
 from memd.ledger.store.interface import Damaged, TooNew
+from memd.memory.leftovers import remove_temporaries
 from memd.service import backup_format as form
 from memd.service import backup_read, backup_replace
 from memd.service.backup_format import BackupDamaged, BackupTooNew, Header
@@ -232,6 +233,7 @@ class Restore:
                 "memd still runs, or runs again", remedy="Stop it with `memctl down`, then restore."
             ) from None
         with lock, disk.take_lock(self._roots.data + b"/projects.lock", wait_s=LOCK_WAIT_S):
+            remove_temporaries(self._roots.state)  # of a restore that was killed; nobody else is at work
             backup_replace.begin(self._roots, self._plan)
             backup_replace.finish(self._roots)
         done, self._plan = self._plan, None

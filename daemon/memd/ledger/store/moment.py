@@ -22,11 +22,11 @@ from memd.ledger.segments import Segments, decompress
 from memd.ledger.store import database, schema
 from memd.ledger.store.interface import Damaged, TooNew
 
-COPY_NAME: Final = b"ledger-backup.sqlite3"
+FOLDER: Final = b"backup"
+"""Private, below the ledger's; there only while a backup is made."""
+
 PAGES: Final = 512
 """Copied in one go: 2 MiB, after which whoever waits hears how far it is."""
-
-_SUFFIXES: Final = (b"", b"-journal", b"-wal", b"-shm")
 
 
 class Held(NamedTuple):
@@ -41,8 +41,12 @@ class Held(NamedTuple):
 def drop_copy(root: bytes) -> None:
     """Take a copy away, or what is left of one. Raises DiskError."""
     with disk.open_folder(root) as folder:
-        for suffix in _SUFFIXES:
-            folder.remove(COPY_NAME + suffix)
+        if folder.look(FOLDER) is None:
+            return
+        with folder.folder(FOLDER) as below:
+            for name in below.names():
+                below.remove(name)
+        folder.remove_folder(FOLDER)
 
 
 @contextlib.contextmanager
@@ -52,11 +56,11 @@ def copied(root: bytes, note: Callable[[int, int], None]) -> Iterator[bytes]:
     note    is told bytes done and bytes in all, after every few; what it raises ends the copying
     raises  TooNew, DiskError, Damaged
     """
-    path = os.path.join(root, COPY_NAME)
+    path = os.path.join(root, FOLDER, database.FILE)
     drop_copy(root)
     try:
         with disk.open_folder(root) as folder:
-            folder.create(COPY_NAME, b"")  # private: SQLite would go by the umask
+            folder.ensure_folder(FOLDER)
         with database.saying("copy", os.path.join(root, database.FILE)):
             _copy(os.path.join(root, database.FILE), path, note)
         yield path
