@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ from support_report import FACTS, HOME, Weeks
 from support_workstreams import WALL_MS, Clock, Lines, handoff, run
 
 END = WALL_MS / 1000
+README = (Path(__file__).resolve().parents[2] / "README.md").read_text(encoding="utf-8")
 UTC = datetime.UTC
 DAY = 86_400
 
@@ -161,3 +163,9 @@ def test_the_small_chart_ends_today_and_is_as_wide_as_it_may_be() -> None:
     assert view.sparks(days, END, 5, UTC) == "   ▂█  at most 4"
     assert view.sparks(days, END, 100, UTC) == "█" + " " * 18 + "▁▄  at most 8"
     assert view.sparks(days[:1], END, 5, UTC) == "nothing in the last 5 days"
+
+
+def test_the_document_has_the_fields_that_the_readme_names(lines: Lines) -> None:
+    (line,) = [line for line in README.splitlines() if line.startswith("| `report --json`")]
+    named = re.findall(r"`([a-z_]+)`", line)
+    assert {*named, "made_by", "utc_offset", "home"} == set(documented(lines))

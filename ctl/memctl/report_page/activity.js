@@ -31,7 +31,7 @@ function nice(number) {
   const step = 10 ** Math.floor(Math.log10(Math.max(number, 1)));
   return [1, 1.5, 2, 3, 4, 5, 6, 8, 10].map((part) => part * step).find((top) => top >= number);
 }
-const short = (number) => (number >= 1e6 ? `${round(number / 1e6)} M` : number >= 1e4 ? `${round(number / 1e3)} k` : numbers.format(number));
+const short = (number) => (number >= 1e6 ? `${round(number / 1e6)} M` : number >= 1e5 ? `${Math.round(number / 1e3)} k` : number >= 1e4 ? `${round(number / 1e3)} k` : numbers.format(number));
 
 function drawActivity() {
   const holder = byId("activity-chart");

@@ -25,6 +25,8 @@ function fill(element, properties, children) {
 const el = (tag, properties, ...children) => fill(document.createElement(tag), properties, children);
 const draw = (tag, properties, ...children) => fill(document.createElementNS(SVG, tag), properties, children);
 const isolated = (text) => el("bdi", { text });
+// What stands between back quotes is a command.
+const coded = (text) => el("bdi", {}, clean(text).split("`").map((part, index) => (index % 2 ? el("code", { text: part }) : part)));
 const round = (number) => Math.round(number * 10) / 10;
 
 // ------------------------------------------------------------------------------------ numbers and times

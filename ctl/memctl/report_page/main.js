@@ -6,7 +6,7 @@ function refresh() {
   drawTimeline(found);
   drawList(found, wanted.length - found.length);
   const beyond = wanted.length - found.length;
-  byId("found").textContent = `${numbers.format(found.length)} of ${numbers.format(sessions.length)} shown${beyond ? `, ${numbers.format(beyond)} more at other times` : ""}`;
+  byId("found").textContent = `${numbers.format(found.length)} of ${data.left_out.sessions ? "the newest " : ""}${numbers.format(sessions.length)} shown${beyond ? `, ${numbers.format(beyond)} more at other times` : ""}`;
 }
 
 function startTheme() {

@@ -6,7 +6,7 @@ function drawTop() {
   const since = data.since ? `since ${fullTime.format(moment(data.since) || Date.parse(data.since))}` : "everything in the ledger";
   byId("made").textContent = `${fullTime.format(madeAt)} · ${since}`;
   document.title = `memd report, ${fullTime.format(madeAt)}`;
-  byId("health").append(el("span", { class: TONES[data.health.state] ?? "bad" }, dot()), el("span", {}, el("b", { text: clean(data.health.state) }), ": ", isolated(clean(data.health.line))));
+  byId("health").append(el("span", { class: TONES[data.health.state] ?? "bad" }, dot()), el("span", {}, el("b", { text: clean(data.health.state) }), ": ", coded(data.health.line)));
   const totals = data.totals, active = data.runs.filter((run) => run.state === "active").length;
   const open = data.handoffs.filter((row) => row.state === "open").length, logins = data.memory.agents.flatMap((agent) => agent.logins);
   const linked = logins.filter((login) => isLinked(login)).length, directories = new Set(sessions.map((row) => row.cwd)).size;
@@ -81,7 +81,7 @@ const OUTCOMES = { linked: "linked", migrated: "linked", skipped: "left alone", 
 function loginItem(login) {
   const tone = login.outcome === "failed" ? "bad" : !isLinked(login) || login.left_behind.length ? "wary" : "good";
   const healed = moment(login.healed_at), notes = [];
-  const note = (words, remedy) => notes.push(el("p", { class: "under wrap" }, isolated(clean(words)), remedy ? [" ", el("b", {}, isolated(clean(remedy)))] : null));
+  const note = (words, remedy) => notes.push(el("p", { class: "under wrap" }, coded(words), remedy ? [words ? " → " : "", el("b", {}, coded(remedy))] : null));
   if (login.reason || login.remedy) note(login.reason, login.remedy);
   for (const left of login.left_behind) note(`left behind: ${place(left.path)}: ${left.reason}`, left.remedy);
   return el("li", { class: "row" }, el("span", { class: `swatch wide`, hidden: true }), el("span", { class: tone }, dot()),
@@ -101,7 +101,7 @@ function drawMemory() {
   const words = [`${count(topics.topics, "topic")} ${topics.is_shared ? "that agents share " : ""}in `, isolated(place(topics.store))];
   if (topics.unlisted) words.push(`, ${count(topics.unlisted, "of them is", "of them are")} not in its index`);
   holder.append(el("p", { class: "quiet wrap" }, words));
-  for (const trouble of [topics.config_error, topics.trouble]) if (trouble) holder.append(el("p", { class: "bad wrap" }, isolated(clean(trouble))));
+  for (const trouble of [topics.config_error, topics.trouble]) if (trouble) holder.append(el("p", { class: "bad wrap" }, coded(trouble)));
 }
 
 // --------------------------------------------------------------------------------------------- footer

@@ -186,7 +186,8 @@ def text(found: Mapping[str, Any], *, color: bool, width: int, now_s: float, zon
     def line(name: str, words: str, paint: Any = str) -> None:
         out.extend(page.wrapped(words, width, f"  {name:<11}  ", paint))
 
-    beside = f", {count(totals['side_sessions'], 'side conversation')}" if totals["side_sessions"] else ""
+    sides = totals["side_sessions"]
+    beside = f", {sides:,} side conversation{'' if sides == 1 else 's'}" if sides else ""
     line("sessions", f"{totals['sessions']:,}{beside}")
     if totals["sessions_by_harness"]:
         line("harnesses", ", ".join(f"{name} {n:,}" for name, n in totals["sessions_by_harness"].items()))
