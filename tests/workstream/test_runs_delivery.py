@@ -6,10 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from memd.harness.registry import adapters
 from memd.ledger.store.workstreams import RunGone
 from memd.workstream import closing, delivery, handoff, opening
 from memd.workstream.handoff import Note, Receiver
-from memd.workstream.room import Room
+from memd.workstream.room import Room, room_of
 from support_cases import expectation
 from support_ledger import S1, S2, entry
 from support_runs import Runs
@@ -326,21 +327,34 @@ def long_history(lines: Lines) -> None:
     lines.put(*said)
 
 
+LIMITS = {"claude": (10_000, "characters"), "codex": (9_000, "bytes"), "command-code": (4_000, "characters")}
+"""What a start hook may print at most; all others 30,000 characters."""
+
+
 def test_a_long_ledger_gives_a_packet_that_is_seen(runs: Runs, lines: Lines) -> None:
     expected = expectation("41-packet-that-fits-inline")
     runs.launch(session=S1)
     long_history(lines)
     runs.close("run-1")
     assert len(lines.view()) == expected["message_count"]
-    for harness, room in (("codex", Room(9_000, "bytes")), ("claude", Room(10_000, "characters"))):
+    for harness, adapter in adapters().items():
+        limit, hooks = adapter.start_output_limit, adapter.hooks
+        assert (limit.count, limit.unit) == LIMITS.get(harness, (30_000, "characters"))
+        room = room_of(limit)
+        if hooks is not None:
+            room = room_of(limit, hooks.wrapper, is_escaped=hooks.is_escaped)
         run = runs.launch(harness, session=f"new-{harness}")
         text = runs.told(run, room=room).text()
         assert room.size(text) <= room.left
-        assert len(text) <= expected["max_chars"]
+        if hooks is not None:
+            where = next(event for event in hooks.events if event.role == "start" or event.may_tell)
+            printed = hooks.answer(where.name, text)
+            assert Room(0, limit.unit).size(printed) <= limit.count
+            assert harness != expected["harness"] or len(printed) <= expected["max_chars"]
         assert text.startswith("<!-- memd:workstream-packet:v1 -->\n")
         for words in expected["must_contain"]:
             assert words in text
-        assert "request 195" in text
+        assert ("request 195" in text) == (limit.count > 4_000)
         assert "memctl workstream-search --workstream-id w1" in text
         found = lines.reader.workstreams.delivery(run.id)
         assert found is not None
