@@ -92,6 +92,19 @@ def test_a_contender_that_gives_up_never_starts_its_child(desk: Desk) -> None:
     assert len(desk.fakes.starts()) == 1
 
 
+def test_forgetting_during_a_run_leaves_the_run_and_its_lease(desk: Desk) -> None:
+    launcher, agent = started(desk, "claude", do="say:forget_me wait say:after exit:3")
+    eventually(lambda: desk.words() == ["forget me", "re forget me"])
+    assert desk.home.memctl("forget", "--matching", "forget", "--yes").returncode == 0
+    eventually(lambda: desk.words() == [])
+    assert [run["agent_pid"] for run in runs(desk)] == [agent]
+    desk.fakes.go()
+    assert launcher.wait(20) == 3
+    assert desk.words() == ["after", "re after"]
+    assert runs(desk) == []
+    assert desk.run("codex", "--version").returncode == 0
+
+
 def test_two_workstreams_of_one_checkout_run_side_by_side(desk: Desk) -> None:
     _, _ = started(desk, "claude", do="say:first wait")
     assert desk.run("--new", "side", "codex", do="say:second").returncode == 0
