@@ -13,7 +13,7 @@ from support_daemon import Home, eventually
 pytestmark = pytest.mark.faults
 
 ROUNDS = 20
-STARTERS = 4
+STARTERS = 50 if os.environ.get("MEMD_FULL_SWEEPS") else 4
 
 
 @pytest.fixture
