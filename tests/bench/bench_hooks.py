@@ -228,8 +228,9 @@ class Hooked:
             lines.append(f"- [topic {number}](topic-{number}.md) - what was learnt about it some time ago\n")
         (folder / "MEMORY.md").write_text("".join(lines))
         (home / "app").mkdir()
-        payload = {"session_id": "7c1f2a0e", "cwd": str(home / "app"), "hook_event_name": "", "x": "y" * 1900}
-        self.stdin = json.dumps(payload).encode()
+        transcript = home / ".claude" / "projects" / "-app" / "7c1f2a0e.jsonl"
+        payload = {"session_id": "7c1f2a0e", "transcript_path": str(transcript), "cwd": str(home / "app")}
+        self.stdin = json.dumps({**payload, "hook_event_name": "", "x": "y" * 1800}).encode()
 
     def fire(self, event: str, least: int = 0) -> Callable[[], float]:
         """One call of the command that is installed for an event of Claude Code."""

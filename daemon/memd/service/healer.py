@@ -80,6 +80,8 @@ class Healer:
             return
 
         def heal(owner: Ownership) -> tuple[Entry, ...]:
+            if not owner.agents():
+                return ()
             owner.config_homes([config_home] if may_be_login(config_home) else [])
             return owner.heal(cwd=cwd, now_ms=now_ms())
 
