@@ -14,6 +14,8 @@ from memd.errors import DiskError, Refused
 
 MAX_BYTES = 32 << 20
 
+_CANNOT_FLUSH = frozenset({errno.EINVAL, errno.ENOSYS, errno.ENOTSUP})
+
 
 def read(path: bytes) -> tuple[bytes | None, str]:
     """The content of a regular file, else None; and what stands there.
@@ -208,6 +210,9 @@ def _sync_folder(path: bytes) -> None:
     fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         os.fsync(fd)
+    except OSError as reason:
+        if reason.errno not in _CANNOT_FLUSH:  # some file systems cannot flush a directory, and need not
+            raise
     finally:
         os.close(fd)
 

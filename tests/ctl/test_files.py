@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import os
+import stat
 from pathlib import Path
 
 import pytest
@@ -157,3 +159,23 @@ def test_a_file_that_is_too_large_is_never_read_in_part(
     assert files.read(encoded(tmp_path / "fits")) == (b"12345678", "file")
     with pytest.raises(Refused, match="large is larger"):
         files.read(encoded(tmp_path / "large"))
+
+
+def test_a_folder_that_cannot_be_flushed_is_no_error_and_a_failed_flush_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = os.fsync
+    number = errno.EINVAL
+
+    def flush(fd: int) -> None:
+        if stat.S_ISDIR(os.fstat(fd).st_mode):
+            raise OSError(number, os.strerror(number))
+        real(fd)
+
+    monkeypatch.setattr(os, "fsync", flush)
+    path = os.fsencode(tmp_path / "file")
+    files.write(path, b"text", None)
+    assert files.read(path) == (b"text", "file")
+    number = errno.EIO
+    with pytest.raises(DiskError):
+        files.write(path, b"other", b"text")

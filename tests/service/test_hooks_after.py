@@ -11,8 +11,10 @@ from trio.testing import MockClock
 
 from memctl import hook
 from memd import disk
-from memd.errors import BadRequest
+from memd.errors import BadRequest, TryAgain
 from memd.service import hook_view
+from memd.service.hook_calls import Session
+from memd.service.hook_texts import HookTexts
 from support_hook_service import Desk, until
 from support_ledger import S1, entry
 from support_workstreams import WALL_MS, Lines
@@ -140,6 +142,31 @@ async def test_notes_lead_to_one_look_at_everything(
     state = await desk.hooks.state()
     assert state.waiting.count == 0
     assert state.fired["claude"]["Stop"] > 0
+
+
+async def test_a_text_that_the_ledger_refused_is_kept_and_put_in_later(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch, autojump_clock: MockClock
+) -> None:
+    monkeypatch.setattr(hook, "notes_dir", lambda: bytes(desk.state / "spool"))
+    refusals = [TryAgain("the disk is full")] * 2
+    taken: list[bytes] = []
+
+    async def take(_texts: HookTexts, session: Session, _at_ms: int) -> int:
+        await trio.lowlevel.checkpoint()
+        if refusals:
+            raise refusals.pop()
+        taken.append(session.call.payload)
+        return 1
+
+    monkeypatch.setattr(HookTexts, "take", take)
+    hook.leave_note((b"claude", b"Stop", b"/w", b"", b"42"), b'{"session_id":"s1"}')
+    async with desk.keeping():
+        await trio.sleep(1)
+        assert (await desk.hooks.state()).waiting.count == 1
+        await until(lambda: bool(taken))
+        await trio.sleep(60)
+    assert len(taken) == 1
+    assert (await desk.hooks.state()).waiting.count == 0
 
 
 async def test_notes_wait_for_a_ledger_that_opens(
