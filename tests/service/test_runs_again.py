@@ -144,3 +144,18 @@ async def test_a_session_that_was_begun_in_the_run_beats_one_that_goes_on_beside
         lines.put(entry(name, session=name, occurred_at=active), harness="codex", sessions=[place])
     closed = await runs.exited(made.run.id, 0)
     assert closed.run.session == "mine"
+
+
+async def test_a_session_that_a_hook_linked_beats_a_newer_one_of_the_same_checkout(
+    runs: Runs, lines: Lines
+) -> None:
+    lines.clock.wall_ms = 1_770_113_000_000  # 2026-02-03T10:03:20Z
+    made = await runs.prepare(ask("codex"))
+    await runs.started(made.run.id, AGENT)
+    assert await runs.link(made.run.id, "codex", "mine") is not None
+    for name, at in (("mine", "2026-02-03T10:03:21Z"), ("beside", "2026-02-03T10:03:50Z")):
+        place = Session(id=name, cwd=CWD.decode(), started=at)
+        lines.put(entry(name, session=name, occurred_at=at), harness="codex", sessions=[place])
+    closed = await runs.exited(made.run.id, 0)
+    assert closed.run.session == "mine"
+    assert [one.session for one in lines.reader.workstreams.linked(made.workstream.id)] == ["mine"]
