@@ -7,12 +7,17 @@ from __future__ import annotations
 
 import base64
 import json
+import os
 import random
 import re
 import string
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from urllib.parse import quote
+from pathlib import Path
+from urllib.parse import quote, unquote_to_bytes
+
+import apsw
+import zstandard
 
 _LETTERS = string.ascii_letters
 _CLASSES: dict[str, str] = {
@@ -86,4 +91,74 @@ WAYS: dict[str, Callable[[str], str]] = {
     "yaml": lambda s: f"settings:\n  value: {s}\n  other: true\n",
     "diff": lambda s: f"-old\n+{s}\n context\n",
     "colour": lambda s: f"\x1b[32m{s}\x1b[0m\n",
+    "json of colour": lambda s: json.dumps({"output": f"\x1b[2K\x1b[1;32m{s}\x1b[0m\n"}),
+    "json of a diff": lambda s: json.dumps({"command": f"-old\n+{s}\n context\n"}),
 }
+
+
+# -------------------------------------------------------------------------------- looking for what is left
+
+SHORT = 8  # signs that a piece has at least
+_RUN = re.compile(rb"[A-Za-z0-9+/=_.-]{8,}")
+_ESCAPED = re.compile(rb"\\+u00([0-9a-fA-F]{2})")
+
+
+class Hunt:
+    """Looks for what is left of made-up secrets: half of the longest random part of one, at any place."""
+
+    def __init__(self, secrets: Iterable[MadeUp]) -> None:
+        self._places: dict[bytes, list[tuple[bytes, int]]] = {}
+        self._phrases: list[bytes] = []
+        for part in {secret.longest().encode() for secret in secrets}:
+            if _RUN.fullmatch(part) is None:
+                self._phrases.append(part)
+                continue
+            for at in range(len(part) - SHORT + 1):
+                self._places.setdefault(part[at : at + SHORT], []).append((part, at))
+
+    def left(self, data: bytes) -> list[str]:
+        """A piece of each secret that can be read in these bytes, as they are, decoded or without escapes."""
+        plain = _ESCAPED.sub(lambda escape: bytes((int(escape[1], 16),)), data)
+        views = {data, plain, plain.replace(b"\\", b""), unquote_to_bytes(plain)}
+        runs = {run for view in views for run in _RUN.findall(view)}
+        found = {part: piece for run in runs for part, piece in self._left(run)}
+        for phrase in self._phrases:
+            half = max(SHORT, len(phrase) // 2)
+            pieces = [phrase[at : at + half] for at in range(0, len(phrase) - half + 1, 4)]
+            found.update((phrase, piece) for piece in pieces if any(piece in view for view in views))
+        return sorted(piece.decode() for piece in found.values())
+
+    def _left(self, run: bytes) -> Iterator[tuple[bytes, bytes]]:
+        for at in range(len(run) - SHORT + 1):
+            for part, offset in self._places.get(run[at : at + SHORT], ()):
+                end = SHORT
+                while (more := part[offset + end : offset + end + 1]) and run[
+                    at + end : at + end + 1
+                ] == more:
+                    end += 1
+                if end >= max(SHORT, len(part) // 2):
+                    yield part, part[offset : offset + end]
+
+
+def kept_bytes(*folders: Path) -> bytes:
+    """Every byte of every file below these folders, with what is in compressed files."""
+    kept = []
+    for folder in folders:
+        for path in sorted(folder.rglob("*")):
+            if path.is_file() and not path.is_symlink():
+                data = path.read_bytes()
+                kept.append(os.fsencode(path) + b"\n" + data)
+                if path.suffix == ".zst":
+                    with zstandard.ZstdDecompressor().stream_reader(data, read_across_frames=True) as reader:
+                        kept.append(reader.read())
+    return b"\n".join(kept)
+
+
+def indexed_terms(database: Path) -> set[str]:
+    """Every term of the full-text index."""
+    connection = apsw.Connection(str(database), flags=apsw.SQLITE_OPEN_READONLY)
+    try:
+        connection.execute("create virtual table temp.terms using fts5vocab('main', 'event_text', 'row')")
+        return {str(row[0]) for row in connection.execute("select term from temp.terms")}
+    finally:
+        connection.close()

@@ -36,7 +36,13 @@ Family = Literal["any", "tail", "long", "run", "base64", "dot", "dotted", "at", 
 TOKEN_CHARS = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-")
 HEX = frozenset("0123456789abcdefABCDEF")
 
-_COLOUR_TAIL = re.compile(r"\x1b\[[0-9;]{0,12}m\Z")
+# A sequence that colours or erases, as it stands in a terminal's output and as other texts write that down
+_SEQUENCE = re.compile(
+    r"(?:\x1b|\\{1,8}(?:u001[bB]|x1[bB]|033|e|E)|%1[bB])(?:\[|%5[bB])"
+    r"[0-9;?]{0,12}(?:%3[bB][0-9]{1,3}){0,4}[A-Za-z]\Z",
+    re.ASCII,
+)
+_SEQUENCE_CHARS = 48
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +68,8 @@ class Shape:
 def starts_token(text: str, at: int) -> bool:
     """Whether a token may begin at `at`: not in the middle of a longer word.
 
-    A letter that belongs to an escape (`\\n`, `%3D`, `\\u003d`, a colour sequence) is no part of a word.
+    A letter that belongs to an escape (`\\n`, `%3D`, `\\u003d`, the end of a sequence) is no part of
+    a word.
     """
     if at == 0 or text[at - 1] not in TOKEN_CHARS:
         return True
@@ -72,7 +79,7 @@ def starts_token(text: str, at: int) -> bool:
         return True
     if at >= 6 and text[at - 6 : at - 4] == "\\u" and all(c in HEX for c in text[at - 4 : at]):
         return True
-    return text[at - 1] == "m" and _COLOUR_TAIL.search(text, max(0, at - 16), at) is not None
+    return text[at - 1].isalpha() and _SEQUENCE.search(text, max(0, at - _SEQUENCE_CHARS), at) is not None
 
 
 def ends_token(text: str, at: int) -> bool:
@@ -83,7 +90,7 @@ def _is_in_base64(text: str, start: int, end: int) -> bool:
     """Whether base64 goes on at either side; a lone sign before it is a diff's or a path's."""
     if text[end : end + 1] in ("+", "/", "="):
         return True
-    return start >= 2 and text[start - 1] in "+/" and text[start - 2] in TOKEN_CHARS
+    return start >= 2 and text[start - 1] in "+/" and not starts_token(text, start - 1)
 
 
 _COUNTED = re.compile(r"\{([0-9]{2,})(?:,[0-9]*)?\}")
