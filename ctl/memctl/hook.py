@@ -182,7 +182,8 @@ def read_reply(
             held += more
         line, _, rest = held.partition(b"\n")
         words = line.split(b" ")
-        if len(words) != 3 or words[0] != b"memd1" or not words[2].isdigit() or int(words[2]) > limit:
+        is_header = len(words) == 3 and words[0] == b"memd1" and words[2].isdigit() and len(words[2]) <= 12
+        if not is_header or int(words[2]) > limit:
             raise Unreachable("memd answered something that is not a reply")
         length = int(words[2])
         parts = [rest]

@@ -301,9 +301,10 @@ class _Listed(Shape):
         mine = {one.path[-1] for one in self._owns(document)}
         names = {_name(want.event) for want in wanted}
         for at, hook in enumerate(hooks):
-            if at not in mine and isinstance(hook, dict) and hook.get("name") in names:
+            name = hook.get("name") if isinstance(hook, dict) else None
+            if at not in mine and isinstance(name, str) and name in names:
                 raise Refused(
-                    f"another hook there is called {hook['name']!r}",
+                    f"another hook there is called {name!r}",
                     remedy="Give it another name, then repeat.",
                 )
 

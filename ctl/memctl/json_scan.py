@@ -148,10 +148,17 @@ def _scan_object(text: str, start: int, depth: int) -> tuple[Node, int]:
         if key is None or text[colon : colon + 1] != ":":
             raise Refused(f"the file is not JSON at character {at}", remedy=REMEDY)
         value, end = _scan(text, skip(text, colon + 1), depth + 1)
-        members.append(Member(json.loads(key[0]), at, value))
+        members.append(Member(_key(key[0], at), at, value))
         at, comma = _past_comma(text, end, "}")
         commas.append(comma)
     return Node("object", start, at + 1, members=tuple(members), commas=tuple(commas)), at + 1
+
+
+def _key(text: str, at: int) -> str:
+    try:
+        return str(json.loads(text))
+    except ValueError:  # a control character or an escape that JSON does not know
+        raise Refused(f"the file is not JSON at character {at}", remedy=REMEDY) from None
 
 
 def _scan_array(text: str, start: int, depth: int) -> tuple[Node, int]:

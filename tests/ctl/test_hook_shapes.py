@@ -86,6 +86,12 @@ def test_what_was_put_in_comes_out_again(shape: Shape, wanted: list[Wanted], tex
     assert shape.uninstall(out.text).text == out.text
 
 
+def test_a_name_that_is_no_text_is_somebody_elses() -> None:
+    text = '{"version": "v1", "hooks": [{"name": [{"type": "text"}], "trigger": "Stop"}, {"name": {}}, 7]}\n'
+    made = LISTED.install(text, THIRD)
+    assert LISTED.uninstall(made.text, made.hollow).text == text
+
+
 @shapes
 def test_an_older_command_is_brought_up_to_date_in_its_place(shape: Shape, wanted: list[Wanted]) -> None:
     older = [

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memctl.json_edit import drop, parse, put
+from memctl.json_scan import scan
 from memd.errors import Refused
 
 VALUE = {"command": "/p", "args": ["-m", "x"]}
@@ -55,12 +56,15 @@ def test_an_entry_takes_the_form_of_its_neighbours(before: str, after: str) -> N
         '{"mcp": {"a": 1}, "mcp": {}}',
         "{'a': 1, }",
         '{"a" 1}',
+        '{"a\x01": 1}',
         "[" * 5000,
     ],
 )
 def test_what_is_not_understood_is_refused(text: str) -> None:
     with pytest.raises(Refused):
         put(text, ("mcp", "memd"), 1)
+    with pytest.raises(Refused):
+        scan(text)
 
 
 values = st.recursive(

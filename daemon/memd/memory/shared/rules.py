@@ -10,7 +10,6 @@ source  openclaude-memory 0.6.7, openpi-memory, read 2026-11
 
 from __future__ import annotations
 
-import math
 
 import msgspec
 
@@ -114,9 +113,9 @@ def _lines(value: object) -> int:
 
 
 def _days(value: object) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float) or math.isnan(value):
+    if isinstance(value, bool) or not isinstance(value, int | float) or value != value:  # the last is NaN
         return DEFAULT_STALE_DAYS
-    return max(0.0, min(float(value), 1e6))
+    return float(max(0, min(value, 1_000_000)))  # bounded first: not every whole number is a float
 
 
 def _items(value: object) -> tuple[str, ...]:
