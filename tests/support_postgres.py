@@ -23,6 +23,7 @@ import pytest
 from support_daemon import eventually
 
 PATIENCE_S = 30.0
+TRIES = 5  # to start: what was killed a moment ago may still hold its memory
 QUICK = ("fsync=off", "synchronous_commit=off", "full_page_writes=off")
 
 
@@ -116,13 +117,15 @@ class Server:
             more.pop("extra_groups", None)
             as_user = ["setpriv", f"--reuid={user}", "--regid", str(_user().pw_gid), "--clear-groups"]  # type: ignore[union-attr]
             words = ["ip", "netns", "exec", netns, *(as_user if user is not None else []), *words]
-        with (self.folder / "log").open("ab") as log:
-            self._process = subprocess.Popen(
-                words, stdout=log, stderr=log, stdin=subprocess.DEVNULL, cwd="/", **more
-            )
-        eventually(lambda: self._answers() or self._is_over(), PATIENCE_S)
-        assert not self._is_over(), (self.folder / "log").read_text()[-2000:]
-        return self
+        for _ in range(TRIES):
+            with (self.folder / "log").open("ab") as log:
+                self._process = subprocess.Popen(
+                    words, stdout=log, stderr=log, stdin=subprocess.DEVNULL, cwd="/", **more
+                )
+            eventually(lambda: self._answers() or self._is_over(), PATIENCE_S)
+            if not self._is_over():
+                return self
+        raise AssertionError((self.folder / "log").read_text()[-2000:])
 
     def _is_over(self) -> bool:
         return self._process is not None and self._process.poll() is not None
@@ -160,6 +163,7 @@ class Server:
 
         assert self._process is not None
         main = psutil.Process(self.pid)
+        main.suspend()  # else it starts another one while these are counted
         family = [main, *main.children(recursive=True)]
         for process in family:
             with contextlib.suppress(psutil.Error):
