@@ -342,7 +342,7 @@ class RegistryRename(RegistryNote):
 
     def work(self) -> None:
         with self.user():
-            registry.change(lambda rows: registry.rekeyed(rows, ("default", "one"), ("default", "new")))
+            registry.change(lambda rows: [row._replace(project="new") for row in rows])
 
     def _after(self) -> dict[str, bytes]:
         return {"new": bytes(self.one)}
