@@ -63,8 +63,12 @@ def test_an_entry_takes_the_form_of_its_neighbours(before: str, after: str) -> N
 def test_what_is_not_understood_is_refused(text: str) -> None:
     with pytest.raises(Refused):
         put(text, ("mcp", "memd"), 1)
-    with pytest.raises(Refused):
-        scan(text)
+
+
+def test_a_key_with_a_control_character_or_an_odd_escape_is_refused() -> None:
+    for text in ('{"a\x01": 1}', '{"a\\x": 1}', '{"\\ud8": 1}'):
+        with pytest.raises(Refused):
+            scan(text)
 
 
 values = st.recursive(

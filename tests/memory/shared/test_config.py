@@ -37,7 +37,10 @@ def test_max_lines_is_bounded_and_anything_else_is_the_default(value: str, lines
     assert parse(f'{{"max_lines": {value}}}'.encode(), "x").max_lines == lines
 
 
-@pytest.mark.parametrize(("value", "days"), [("-3", 0), ("0", 0), ("12.5", 12.5), ('"x"', 180), ("NaN", 180), ("1e999", 1e6), ("1" * 400, 1e6)])
+@pytest.mark.parametrize(
+    ("value", "days"),
+    [("-3", 0), ("0", 0), ("12.5", 12.5), ('"x"', 180), ("NaN", 180), ("1e999", 1e6), ("1" * 400, 1e6)],
+)
 def test_stale_after_days_is_bounded(value: str, days: float) -> None:
     assert parse(f'{{"stale_after_days": {value}}}'.encode(), "x").stale_after_days == days
 

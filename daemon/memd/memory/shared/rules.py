@@ -10,7 +10,6 @@ source  openclaude-memory 0.6.7, openpi-memory, read 2026-11
 
 from __future__ import annotations
 
-
 import msgspec
 
 from memd.errors import ConfigError
