@@ -51,6 +51,7 @@ def findings() -> Iterator[Finding]:
         found = _one(place, change)
         is_run = is_run or (change.state in ("current", "outdated") and place.settings.form != "file")
         yield found
+    yield from _empty(hook_places.empty(adapters, variables, is_named=False))
     yield from _shared(here)
     if is_run:
         yield from _files()
@@ -142,6 +143,17 @@ def _trust(place: Place, subject: str) -> Finding | None:
         message = f"Codex does not see them in {shown(path)}"
         return Finding(level="warning", subject=subject, message=message, remedy="See `/hooks` in Codex.")
     return None
+
+
+def _empty(folders: Sequence[tuple[str, bytes]]) -> Iterator[Finding]:
+    for agent, folder in folders:
+        yield Finding(
+            level="note",
+            subject=f"hooks of {agent}",
+            message=f"{shown(folder)} holds no file for hooks to stand in: sessions of an agent that has "
+            "none there are told nothing by a hook",
+            remedy=f"Make one, then run `memctl install-hooks --agent {agent} --apply`.",
+        )
 
 
 def _shared(places: Sequence[Place]) -> Iterator[Finding]:

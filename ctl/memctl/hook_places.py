@@ -166,17 +166,24 @@ def _places(adapter: Adapter, config_homes: Sequence[bytes], variables: Mapping[
     return found
 
 
-def empty(adapters: Iterable[Adapter], variables: Mapping[str, bytes]) -> tuple[bytes, ...]:
-    """Folders of agents that are here, in which each file would get hooks and there is none."""
+def empty(
+    adapters: Iterable[Adapter], variables: Mapping[str, bytes], *, is_named: bool
+) -> tuple[tuple[str, bytes], ...]:
+    """Agents that are here, and their folders in which each file would get hooks and there is none.
+
+    is_named  also those of which nothing is seen on this machine
+    """
     from memd.harness.model import Environment
 
     environment = Environment(home=paths.home_dir(), variables=variables)
-    return tuple(
-        settings.path
-        for adapter in adapters
-        for settings in (adapter.hooks.settings(environment) if adapter.hooks is not None else ())
-        if settings.each and os.path.isdir(os.path.dirname(settings.path)) and not _each(settings)
-    )
+    found: list[tuple[str, bytes]] = []
+    for adapter in adapters:
+        for settings in adapter.hooks.settings(environment) if adapter.hooks is not None else ():
+            if not settings.each or _each(settings):
+                continue
+            if os.path.isdir(os.path.dirname(settings.path)) or is_named or program(adapter):
+                found.append((adapter.name, settings.path))
+    return tuple(found)
 
 
 def _each(settings: Settings) -> list[Settings]:

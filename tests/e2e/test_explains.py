@@ -161,3 +161,13 @@ def test_a_reader_that_leaves_early_causes_no_traceback(home: Home, words: list[
             check=False,
         )
         assert "Traceback" not in done.stderr, (output, done.stderr)
+
+
+def test_the_health_line_tells_of_an_agent_that_is_lacking_and_of_a_login_that_is(tmp_path: Path) -> None:
+    home = Home(tmp_path / "home", runtime=tmp_path / "run")
+    lonely = tmp_path / "lonely"
+    lonely.mkdir()
+    with home.daemon():
+        assert "no agent enrolled yet" in home.json("status")["health_line"]
+        assert home.memctl("enroll", str(lonely), "--yes").returncode == 0
+        assert home.json("status")["health_line"] == "no login to link yet"

@@ -131,3 +131,29 @@ def test_a_folder_that_no_variable_names_any_more_is_still_looked_at(home: Home,
         ("note", f"{home.path}/.pi/agent/extensions"),
         ("ok", f"{elsewhere}/extensions"),
     ]
+
+
+def test_an_agent_whose_hooks_have_nowhere_to_stand_is_noted(home: Home) -> None:
+    (home.path / ".kiro").mkdir()
+    done = home.memctl("install-hooks", "--agent", "kiro", "--apply")
+    agents = home.path / ".kiro/agents"
+    assert f"{agents} holds no file for hooks to stand in" in done.stderr
+    told = json.loads(home.memctl("doctor", "--json").stdout)["findings"]
+    levels = {one["level"]: one["message"] for one in told if one["subject"] == "hooks of kiro"}
+    assert levels["ok"] == f"2 events in {home.path}/.kiro/hooks/memd.json"
+    assert levels["note"].startswith(f"{agents} holds no file for hooks")
+    agents.mkdir()
+    (agents / "mine.json").write_text("{}")
+    assert home.memctl("install-hooks", "--agent", "kiro", "--apply").returncode == 0
+    again = json.loads(home.memctl("doctor", "--json").stdout)["findings"]
+    assert {one["level"] for one in again if one["subject"] == "hooks of kiro"} == {"ok"}
+
+
+def test_a_program_whose_folder_is_still_to_be_made_is_told_of_too(home: Home, tmp_path: Path) -> None:
+    program = tmp_path / "bin" / "kiro-cli"
+    program.parent.mkdir()
+    program.write_text("#!/bin/sh\n")
+    program.chmod(0o755)
+    done = home.memctl("install-hooks", PATH=f"{program.parent}:/usr/bin:/bin")
+    assert ".kiro/agents holds no file for hooks to stand in" in done.stderr
+    assert ".kiro" not in home.memctl("install-hooks").stderr

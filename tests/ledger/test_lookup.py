@@ -31,13 +31,17 @@ def sessions(harness: str) -> list[tuple[str, str]]:
         for store in adapter.stores(Environment(home=os.fsencode(scenario))):
             for path in sorted(Path(os.fsdecode(store.root)).rglob("*.jsonl")):
                 rel = os.fsencode(path.relative_to(os.fsdecode(store.root)))
-                session = adapter.identify(rel, path.read_bytes(), store.flavor)
+                head = path.read_bytes()
+                if beside := adapter.beside(rel):
+                    about = Path(os.fsdecode(store.root + b"/" + beside))
+                    head = about.read_bytes() if about.is_file() else b""
+                session = adapter.identify(rel, head, store.flavor) if head else None
                 if session is not None and not session.is_side:
                     found.append((scenario.name, session.id))
     return found
 
 
-@pytest.mark.parametrize("harness", ["claude", "codex", "pi", "omp"])
+@pytest.mark.parametrize("harness", ["claude", "codex", "pi", "omp", "kimi", "command-code", "grok", "kiro"])
 def test_every_captured_session_is_found_where_it_was_begun(harness: str) -> None:
     found = sessions(harness)
     assert found

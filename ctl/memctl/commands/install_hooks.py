@@ -87,7 +87,7 @@ def _install(options: argparse.Namespace) -> int:
     ]
     notices += [
         f"{hook_view.shown(folder)} holds no file for hooks to stand in: make one, then repeat the command"
-        for folder in hook_places.empty(adapters, variables())
+        for _, folder in hook_places.empty(adapters, variables(), is_named=bool(options.agent))
     ]
     with hook_record.lock() if options.apply else contextlib.nullcontext():
         record = hook_record.read()

@@ -72,6 +72,7 @@ class Overview(msgspec.Struct, frozen=True, kw_only=True):
             self.healer.trouble,
             is_older,
             topics,
+            is_enrolled=bool(agents),
             has_good_config=self.configuration.was_good,
             worker_trouble=self.ledger.worker_trouble(),
             server_trouble=self.ledger.server_trouble(ledger),

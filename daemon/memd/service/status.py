@@ -133,6 +133,7 @@ def judge(
     is_older: bool,
     topics: TopicsState,
     *,
+    is_enrolled: bool = True,
     has_good_config: bool = True,
     worker_trouble: str = "",
     server_trouble: str = "",
@@ -172,7 +173,9 @@ def judge(
         return "attention", "the daemon is older than the installed package; run `memctl up`"
     if watch.state == "limited":
         return "attention", f"no system events ({watch.trouble}); looking every few seconds instead"
-    return "healthy", "everything is linked" if entries else "no agent enrolled yet: `memctl enroll PATH`"
+    if not is_enrolled:
+        return "healthy", "no agent enrolled yet: `memctl enroll PATH`"
+    return "healthy", "everything is linked" if entries else "no login to link yet"
 
 
 def to_json(report: Report) -> str:
