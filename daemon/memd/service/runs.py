@@ -104,6 +104,7 @@ class Runs:
         self._active: dict[str, Run] = {}
         self._beaten: dict[str, float] = {}
         self._again_at: dict[str, float] = {}
+        self._left: dict[str, tuple[int | None, tuple[str, ...]]] = {}  # what launchers said meanwhile
         self._closing: dict[str, trio.Event] = {}
         self._has_active = trio.Event()
         self.on_over: Callable[[str], None] = lambda _run: None
@@ -223,9 +224,14 @@ class Runs:
         """The child is gone, or never came to be: import what it left, then finish.
 
         losses  what the launcher could not do, in sentences
-        raises  RunGone. A failed import is a loss, not a failure
+        raises  RunGone; Unreachable, and then it is finished with this once the ledger's server is back. A
+                failed import is a loss, not a failure
         """
-        return await self._once(run, partial(self._finish, run, exit_code, losses, TAIL_S))
+        try:
+            return await self._once(run, partial(self._finish, run, exit_code, losses, TAIL_S))
+        except Unreachable:
+            self._left[run] = (exit_code, tuple(losses))
+            raise
 
     async def _close_gone(self, run: Run, *, is_imported: bool) -> None:
         """End a run whose launcher and agent are gone."""
@@ -234,9 +240,10 @@ class Runs:
             if run.phase in ("prepared", "planned"):
                 await self.cancel(run.id)
                 return
-            losses = [] if run.phase == "exited" else [report.ABANDONED]
+            unsaid = () if run.phase == "exited" else (report.ABANDONED,)
+            exit_code, losses = self._left.get(run.id, (run.exit_code, unsaid))
             wait_s = 0.0 if is_imported else TAIL_S
-            await self._once(run.id, partial(self._finish, run.id, run.exit_code, losses, wait_s))
+            await self._once(run.id, partial(self._finish, run.id, exit_code, losses, wait_s))
         except RunGone:
             self._forget(run.id)
 
@@ -382,6 +389,7 @@ class Runs:
         self._active.pop(run, None)
         self._beaten.pop(run, None)
         self._again_at.pop(run, None)
+        self._left.pop(run, None)
         self.on_over(run)
         if not self._active:
             self._has_active = trio.Event()
