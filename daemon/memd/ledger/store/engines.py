@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Mapping
-from typing import Final, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
 import msgspec
 
 from memd.ledger.store import buffered, machine
 from memd.ledger.store.buffered import REST_S, BufferedWriter
 from memd.ledger.store.interface import Reader, Unreachable, Writer
-from memd.ledger.store.postgres import engine as postgres
 from memd.ledger.store.sqlite import SqliteReader, SqliteWriter
 from memd.ledger.store.waiting import Queue, Waiting
+
+if TYPE_CHECKING:
+    from memd.ledger.store.postgres import engine as postgres
 
 NOTHING: Final = Waiting()
 
@@ -106,6 +108,8 @@ class PostgresEngine:
         return self._remote().reader()
 
     def _remote(self) -> postgres.PostgresEngine:
+        from memd.ledger.store.postgres import engine as postgres  # what nobody else needs
+
         here = postgres.Machine(machine.id_of(self._root), machine.host_name())
         return postgres.PostgresEngine(self._choice.connection, self._choice.schema, here)
 
