@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from memctl.paths import home_dir, shown
-from memctl.registry import LOCAL, Link
+from memctl.registry import Link
 from memd.errors import MemdError, TryAgain
 
 _TIME = re.compile(r"\d{4}-\d{2}-\d{2}[Tt ]\d{2}:\d{2}:\d{2}(?:\.\d{1,9})?(?:[Zz]|[+-]\d{2}:\d{2})", re.ASCII)
@@ -84,15 +84,17 @@ def enter(link: Link, again: str) -> None:
     os.environb[b"PWD"] = link.path
 
 
-def newest_first(rows: Iterable[Link], workspace: str = "") -> tuple[list[Link], list[Objection]]:
-    """The links of the local ledger in the order of their use, and those whose time is none.
+def newest_first(
+    rows: Iterable[Link], ledger: str, workspace: str = ""
+) -> tuple[list[Link], list[Objection]]:
+    """The links of a ledger in the order of their use, and those whose time is none.
 
     workspace  only links of this one; empty: of all
     """
     timed: list[tuple[datetime.datetime, Link]] = []
     timeless: list[Objection] = []
     for row in rows:
-        if row.ledger != LOCAL or (workspace and row.workspace != workspace):
+        if row.ledger != ledger or (workspace and row.workspace != workspace):
             continue
         at = moment(row.linked_at)
         if at is None:

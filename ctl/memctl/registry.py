@@ -5,8 +5,8 @@
                 "path": "/home/me/app", "linked_at": "2026-01-02T03:04:05Z"}]}
 
 One link for each ledger, workspace and project: the checkout used last. `ledger` is `local`, or the address
-of a ledger that several machines share, without credentials. A path that is no UTF-8 keeps its bytes as JSON
-escapes of lone surrogates.
+of a ledger that several machines share, without credentials (`ledger_address`). A path that is no UTF-8 keeps
+its bytes as JSON escapes of lone surrogates.
 
 The file is read and written whole under a lock on its own (`projects.lock`), and replaced atomically. One
 that memd does not understand (not JSON, unknown or missing fields, a field or a link that stands there twice,
@@ -24,11 +24,10 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import Final, NamedTuple
 
-from memctl import files, paths
+from memctl import files, ledger_address, paths
 from memd.errors import ConfigError, DiskError, Refused, TryAgain, UsageError
 
 VERSION: Final = 1
-LOCAL: Final = "local"
 MAX_LINKS: Final = 10_000
 MAX_BYTES: Final = 4 << 20
 LOCK_S: Final = 2.0
@@ -68,19 +67,19 @@ def note(workspace: str, project: str, path: bytes) -> None:
             f"{paths.shown(path)} is not the physical path of a directory", remedy="Start there again."
         )
     now = datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-    fresh = Link(LOCAL, workspace, project, path, now)
+    fresh = Link(ledger_address.here(), workspace, project, path, now)
     change(lambda rows: [*(row for row in rows if row.key != fresh.key), fresh])
 
 
-def rekeyed(rows: Sequence[Link], old: tuple[str, str], new: tuple[str, str]) -> list[Link]:
-    """The links after a project of the local ledger got another workspace or name.
+def rekeyed(rows: Sequence[Link], ledger: str, old: tuple[str, str], new: tuple[str, str]) -> list[Link]:
+    """The links after a project of a ledger got another workspace or name.
 
     old, new  workspace and project. A link that the new name has already stays, and the old one goes
     """
-    has_new = any(row.key == (LOCAL, *new) for row in rows)
+    has_new = any(row.key == (ledger, *new) for row in rows)
     result = []
     for row in rows:
-        if old != new and row.key == (LOCAL, *old):
+        if old != new and row.key == (ledger, *old):
             if has_new:
                 continue
             row = row._replace(workspace=new[0], project=new[1])

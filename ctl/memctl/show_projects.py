@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from memctl import checkouts
 from memctl.paths import shown
-from memctl.registry import LOCAL, Link
+from memctl.registry import Link
 from memd.errors import MemdError
 
 if TYPE_CHECKING:
@@ -66,6 +66,7 @@ class Project(NamedTuple):
     workspace: str
     project: str
     path: bytes
+    ledger: str
     source: Literal["registry", "scan"]
     is_tracked: bool | None = None
     workstream_count: int = 0
@@ -74,7 +75,7 @@ class Project(NamedTuple):
 
     @property
     def link(self) -> Link:
-        return Link(LOCAL, self.workspace, self.project, self.path, "")
+        return Link(self.ledger, self.workspace, self.project, self.path, "")
 
     def document(self) -> dict[str, object]:
         return {
@@ -97,9 +98,14 @@ class Found(NamedTuple):
 
 
 def find(
-    links: Sequence[Link], around: bytes | None, workspace: str, known: Mapping[Scope, Known] | None
+    links: Sequence[Link],
+    ledger: str,
+    around: bytes | None,
+    workspace: str,
+    known: Mapping[Scope, Known] | None,
 ) -> Found:
     """
+    ledger     only links of this one
     around     the directory to look round in; None: only saved ones
     workspace  only projects of this one; empty: of all
     known      what the ledger knows; None: no daemon answered
@@ -107,7 +113,7 @@ def find(
     warnings: list[str] = []
     found: dict[bytes, Project] = {}
     for link in links:
-        if link.ledger != LOCAL or (workspace and link.workspace != workspace):
+        if link.ledger != ledger or (workspace and link.workspace != workspace):
             continue
         if known is not None and (link.workspace, link.project) not in known:
             continue
@@ -125,7 +131,7 @@ def find(
                 warnings.append(f"passed over {shown(path)}: {reason}")
                 continue
             if not workspace or scope[0] == workspace:
-                found[path] = _project(Link(LOCAL, *scope, path, ""), "scan", known, "")
+                found[path] = _project(Link(ledger, *scope, path, ""), "scan", known, "")
     projects = sorted(found.values(), key=lambda one: (one.workspace, one.project, one.path))
     projects.sort(key=_used_at, reverse=True)  # stable: those of one moment stay in that order
     return Found(projects, _few(warnings))
@@ -136,7 +142,12 @@ def _project(
 ) -> Project:
     row = None if known is None else known.get((link.workspace, link.project))
     made = Project(
-        link.workspace, link.project, link.path, source, None if known is None else row is not None
+        link.workspace,
+        link.project,
+        link.path,
+        link.ledger,
+        source,
+        None if known is None else row is not None,
     )
     if row is not None:
         return made._replace(**row._asdict())

@@ -210,7 +210,7 @@ def link(project: str, path: bytes = b"/p", workspace: str = "default", ledger: 
 
 def test_another_name_keeps_path_and_time() -> None:
     rows = [link("a", b"/a"), link("b", b"/b")]
-    assert registry.rekeyed(rows, ("default", "a"), ("acme", "c")) == [
+    assert registry.rekeyed(rows, "local", ("default", "a"), ("acme", "c")) == [
         link("c", b"/a", workspace="acme"),
         link("b", b"/b"),
     ]
@@ -218,13 +218,13 @@ def test_another_name_keeps_path_and_time() -> None:
 
 def test_a_link_that_the_new_name_has_already_stays_and_the_old_one_goes() -> None:
     rows = [link("a", b"/a"), link("b", b"/b")]
-    assert registry.rekeyed(rows, ("default", "a"), ("default", "b")) == [link("b", b"/b")]
+    assert registry.rekeyed(rows, "local", ("default", "a"), ("default", "b")) == [link("b", b"/b")]
 
 
 def test_another_name_changes_neither_other_ledgers_nor_itself() -> None:
     rows = [link("a", ledger="https://db.example"), link("a", workspace="acme")]
-    assert registry.rekeyed(rows, ("default", "a"), ("default", "c")) == rows
-    assert registry.rekeyed([link("a")], ("default", "a"), ("default", "a")) == [link("a")]
+    assert registry.rekeyed(rows, "local", ("default", "a"), ("default", "c")) == rows
+    assert registry.rekeyed([link("a")], "local", ("default", "a"), ("default", "a")) == [link("a")]
 
 
 def test_a_change_that_changes_nothing_writes_nothing(home: Path, file: Path) -> None:

@@ -14,9 +14,9 @@ from memctl.show_projects import Project
 from memctl.show_view import Choice, Offer
 
 USED = "2026-02-07T09:00:00Z"
-APP = Project("default", "app", b"/w/app", "registry", True, 2, 9, USED)
-QUEUE = Project("acme", "queue", b"/w/queue", "scan", False)
-OTHER = Project("default", "other", b"/w/other", "scan", None)
+APP = Project("default", "app", b"/w/app", "local", "registry", True, 2, 9, USED)
+QUEUE = Project("acme", "queue", b"/w/queue", "local", "scan", False)
+OTHER = Project("default", "other", b"/w/other", "local", "scan", None)
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ import argparse
 import sys
 from collections.abc import Sequence
 
-from memctl import registry, work
+from memctl import ledger_address, registry, work
 from memctl.checkouts import Objection, enter, newest_first, objection
 from memctl.paths import shown
 from memctl.registry import Link
@@ -41,7 +41,7 @@ def run(options: argparse.Namespace) -> int:
 
 def choose(rows: Sequence[Link], workspace: str = "") -> Link:
     """The newest link that is good; those passed over are named on standard error. raises NotFound"""
-    candidates, skipped = newest_first(rows, workspace)
+    candidates, skipped = newest_first(rows, ledger_address.here(), workspace)
     chosen = None
     for link in candidates:
         reason = objection(link)

@@ -7,7 +7,7 @@ import json
 import os
 import sys
 
-from memctl import registry, view, work
+from memctl import ledger_address, registry, view, work
 from memctl.checkouts import scope_of
 from memctl.paths import shown
 from memd import protocol_work as asked
@@ -68,16 +68,17 @@ def run(options: argparse.Namespace) -> int:
 
 def _rekey(before: tuple[str, str], after: tuple[str, str]) -> int:
     """The registry under the new name; how many links that changed."""
-    count = sum(row.key == (registry.LOCAL, *before) for row in registry.links())
-    registry.change(lambda rows: registry.rekeyed(rows, before, after))
+    ledger = ledger_address.here()
+    count = sum(row.key == (ledger, *before) for row in registry.links())
+    registry.change(lambda rows: registry.rekeyed(rows, ledger, before, after))
     return count if before != after else 0
 
 
 def _hints(after: tuple[str, str]) -> list[str]:
     """A checkout goes by its marker, else by its folder's name: what must stand there from now on."""
-    hints = []
+    hints, ledger = [], ledger_address.here()
     for row in registry.links():
-        if row.key != (registry.LOCAL, *after) or not os.path.isdir(row.path):
+        if row.key != (ledger, *after) or not os.path.isdir(row.path):
             continue
         found = scope_of(row.path)
         if found != after:

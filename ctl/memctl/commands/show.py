@@ -58,18 +58,18 @@ def run(options: argparse.Namespace) -> int:
         raise UsageError("--json starts nothing", remedy="Leave away what is for an agent.")
     if not options.json and not (sys.stdin.isatty() and sys.stdout.isatty()):
         raise UsageError("choosing needs a terminal", remedy="Use `memctl show --json`, then `memctl run`.")
-    from memctl import registry, show_projects
+    from memctl import ledger_address, registry, show_projects
 
     workspace = work.text(options.workspace).strip()
     here = work.asking()["cwd"]
-    harnesses = show_projects.harnesses()
-    found = show_projects.find(
-        registry.links(), None if options.no_scan else here, workspace, show_projects.known_scopes()
-    )
+    harnesses, ledger = show_projects.harnesses(), ledger_address.here()
+    around = None if options.no_scan else here
+    known = show_projects.known_scopes()
+    found = show_projects.find(registry.links(), ledger, around, workspace, known)
     if options.json:
         view.print_json(
             {
-                "ledger": registry.LOCAL,
+                "ledger": ledger,
                 "projects": [project.document() for project in found.projects],
                 "harnesses": [adapter.name for adapter in harnesses],
             }
@@ -114,14 +114,14 @@ def _choose(
 
 
 def _start(options: argparse.Namespace, chosen: show_view.Choice, here: bytes, workspace: str) -> int:
-    from memctl import checkouts, launcher, registry
+    from memctl import checkouts, launcher, ledger_address, registry
 
     if chosen.project is not None:
         link = chosen.project.link
     else:
         workspace = workspace or checkouts.scope_of(here)[0]
         path = _create(chosen.new, here, workspace)
-        link = registry.Link(registry.LOCAL, workspace, chosen.new, path, "")
+        link = registry.Link(ledger_address.here(), workspace, chosen.new, path, "")
     checkouts.enter(link, "memctl show")
     where = f"{link.workspace}/{link.project} in {shown(link.path)}"
     print(
