@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import os
+import select
 import signal
 import socket
 import subprocess
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -24,15 +26,21 @@ def hook_file(tmp_path: Path) -> Path:
     return placed(tmp_path / ".local" / "share")
 
 
-@contextlib.contextmanager
-def daemon(home: Path, reply: bytes) -> Iterator[list[bytes]]:
-    """Answers every message with these bytes; gives the messages."""
+def listening(home: Path) -> socket.socket:
+    """The socket of this home."""
     folder = home / "run" / "memd"
     folder.mkdir(mode=0o700, parents=True)
-    heard: list[bytes] = []
     listener = socket.socket(socket.AF_UNIX)
     listener.bind(str(folder / "memd.sock"))
     listener.listen(8)
+    return listener
+
+
+@contextlib.contextmanager
+def daemon(home: Path, reply: bytes) -> Iterator[list[bytes]]:
+    """Answers every message with these bytes; gives the messages."""
+    heard: list[bytes] = []
+    listener = listening(home)
 
     def serve() -> None:
         while True:
@@ -105,6 +113,29 @@ def test_nothing_but_a_whole_answer_is_printed(tmp_path: Path, hook_file: Path, 
     with daemon(tmp_path, reply):
         done = run(command(hook_file, "claude", EVENT), tmp_path)
     assert (done.returncode, done.stdout, done.stderr) == (0, b"{}", b"")
+
+
+def test_a_daemon_that_answers_a_byte_at_a_time_is_not_waited_for(tmp_path: Path, hook_file: Path) -> None:
+    listener = listening(tmp_path)
+
+    def drip() -> None:
+        peer, _ = listener.accept()
+        with peer, contextlib.suppress(OSError):
+            peer.sendall(b"memd1 t 90000\n0\n")
+            while True:  # until the hook goes
+                if select.select([peer], [], [], 0.05)[0] and not peer.recv(1 << 16):
+                    break
+                peer.sendall(b"x")
+
+    thread = threading.Thread(target=drip)
+    thread.start()
+    began = time.monotonic()
+    done = run(command(hook_file, "claude", EVENT), tmp_path)
+    assert time.monotonic() - began < 2.0
+    assert (done.returncode, done.stdout, done.stderr) == (0, b"{}", b"")
+    assert len(notes(tmp_path)) == 1
+    thread.join(10)
+    listener.close()
 
 
 def test_a_large_stdin_is_read_to_its_end_and_cut(tmp_path: Path, hook_file: Path) -> None:
