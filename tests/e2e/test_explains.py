@@ -147,6 +147,9 @@ def test_a_long_path_is_never_cut(home: Home, tmp_path: Path) -> None:
     done = home.memctl("enroll", str(path), COLUMNS="60")
     assert done.returncode == 0
     assert str(entry.with_name("memory.pre-shared")) in done.stdout
+    where = home.memctl("where", str(path), COLUMNS="60").stdout.splitlines()
+    assert f"root    {path}" in where
+    assert f"  {entry}" in where
 
 
 @pytest.mark.parametrize("words", [["status"], ["--help"], ["doctor"], ["where", "/"], ["config"]])

@@ -46,9 +46,9 @@ def test_forgetting_a_session_that_is_not_there_says_so_as_export_does(home: Hom
     assert home.memctl("forget", "--matching", "nothing like it", "--yes").returncode == 0
 
 
-def test_a_removed_topic_comes_back_by_its_name_without_md(home: Home) -> None:
+def test_a_removed_topic_comes_back_by_its_name_and_by_its_file(home: Home) -> None:
     assert home.memctl("memory", "write", "Dev server", "--summary", "s", stdin="8080").returncode == 0
-    for name in ("dev-server", "dev-server.md"):
+    for name in ("dev-server", "dev-server.md", "dev Server"):
         assert home.memctl("memory", "remove", "Dev server").returncode == 0
         done = home.memctl("memory", "restore", name)
         assert (done.returncode, done.stdout) == (0, "Dev server (dev-server.md): restored\n")

@@ -39,7 +39,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         ("unpin", "take the pin off"),
     ):
         action(name, says).add_argument("topic", metavar="TOPIC", help=topic)
-    action("restore", "undo a removal").add_argument("file", metavar="FILE", help="the topic's file name")
+    action("restore", "undo a removal").add_argument("file", metavar="TOPIC", help="its name or its file")
     write = action("write", "write a topic: the text comes on standard input and is added to what is there")
     write.add_argument("topic", metavar="TOPIC", help="its name")
     write.add_argument("--summary", default="", metavar="S", help="what it is about, in a line")

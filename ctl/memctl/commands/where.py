@@ -38,16 +38,9 @@ def run(options: argparse.Namespace) -> int:
             }
         )
         return 0
-    out = view.console()
-    facts = view.table("", "")
-    facts.add_row("root", shown(found.root))
-    facts.add_row("key", found.key)
-    facts.add_row("memory", shown(found.owned) if found.owned else "each login's own (not enrolled)")
-    out.print(facts)
-    places = view.table("login", "state", "path")
+    owned = shown(found.owned) if found.owned else "each login's own (not enrolled)"
+    lines = [f"root    {shown(found.root)}", f"key     {found.key}", f"memory  {owned}"]
     for place in found.entries:
-        places.add_row(shown(place.config_home), place.state, shown(place.path))
-    if found.entries:
-        out.print()
-        out.print(places)
+        lines += ["", f"{shown(place.config_home)}  {place.state}", f"  {shown(place.path)}"]
+    print("\n".join(lines))  # a path is never cut: it may be copied
     return 0

@@ -36,6 +36,7 @@ from memd.memory.shared.record import REMOVED_LINE, Line, Recent, Record, Record
 from memd.memory.shared.repairs import Misnamed, entry_for, lines_for, lost
 from memd.memory.shared.rules import Rules
 from memd.memory.shared.slugs import (
+    EXTENSION,
     INDEX,
     comparable,
     file_of,
@@ -229,10 +230,9 @@ class Work:
     def restore(self, file: bytes) -> Entry:
         """Undo a removal. raises Refused when the file is not there or not fit, DiskError
 
-        file  its name, which may lack `.md`
+        file  its name, which may lack `.md`, or the name of the topic that was removed
         """
-        if not file.endswith(b".md") and is_safe(file + b".md") and self.store.is_regular(file + b".md"):
-            file += b".md"
+        file = self._meant(file)
         if not is_safe(file) or not self.store.is_regular(file):
             raise Refused(
                 f"there is no topic file {shown(file)} here", remedy="Give the name of a file in the store."
@@ -247,6 +247,15 @@ class Work:
         else:
             self._list(listed, index)
         return listed
+
+    def _meant(self, wanted: bytes) -> bytes:
+        """The file that is to come back, as far as it can be told; else what was given."""
+        for file in (wanted, wanted + EXTENSION):
+            if is_safe(file) and self.store.is_regular(file):
+                return file
+        name = wanted.decode("utf-8", "surrogateescape")
+        gone = [file for file in self.store.removed() if is_safe(file) and self._is_of(file, name)]
+        return gone[0] if len(gone) == 1 else wanted
 
     def pin(self, entry: Entry, is_pinned: bool) -> bool:
         """Whether that changed anything; raises DiskError."""
