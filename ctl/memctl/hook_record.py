@@ -17,9 +17,11 @@ from collections.abc import Iterator, Mapping, Sequence
 import msgspec
 
 from memctl import files, hook_files
-from memd.errors import DiskError, TryAgain
+from memctl.paths import shown
+from memd.errors import DiskError, Refused, TryAgain
 
 LOCK_S = 10.0
+VERSION = 1
 
 
 class Installed(msgspec.Struct, frozen=True, kw_only=True):
@@ -39,10 +41,17 @@ class Installed(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Record(msgspec.Struct, frozen=True, kw_only=True):
+    """version  a file without one is of version 1"""
+
+    version: int = VERSION
     installed: tuple[Installed, ...] = ()
 
     def of(self, agent: str, path: bytes) -> Installed | None:
         return next((one for one in self.installed if (one.agent, one.path) == (agent, path)), None)
+
+
+class _Version(msgspec.Struct):
+    version: int = VERSION
 
 
 def record_path() -> bytes:
@@ -50,10 +59,20 @@ def record_path() -> bytes:
 
 
 def read() -> Record:
-    """What was noted; nothing when that is missing or not understood. Raises DiskError."""
+    """What was noted; nothing when that is missing or not understood.
+
+    raises  DiskError, Refused for a record of a later memd
+    """
+    text = files.read(record_path())[0] or b"{}"
     try:
-        return msgspec.json.decode(files.read(record_path())[0] or b"{}", type=Record)
-    except msgspec.DecodeError:
+        version = msgspec.json.decode(text, type=_Version).version
+        if version > VERSION:
+            raise Refused(
+                f"{shown(record_path())} has version {version}; this memctl knows version {VERSION}",
+                remedy="Use the memctl that installed the hooks, or upgrade this one.",
+            )
+        return msgspec.json.decode(text, type=Record)
+    except (msgspec.DecodeError, UnicodeDecodeError):
         return Record()
 
 

@@ -30,6 +30,7 @@ class Environments:
         self._on_change = on_change
         self._config_homes: tuple[bytes, ...] = ()
         self._seen: list[dict[str, bytes]] = _load(path)
+        self._is_later = _is_later(path)
         self._is_saved = True
 
     def see(self, variables: Mapping[str, bytes], place: bytes = b"") -> None:
@@ -55,7 +56,12 @@ class Environments:
         self._on_change()
 
     def _save(self) -> None:
-        """A refusal costs nothing while this daemon lives; the next client has it tried again."""
+        """A refusal costs nothing while this daemon lives; the next client has it tried again.
+
+        A file of a later memd stays as it is.
+        """
+        if self._is_later:
+            return
         try:
             disk.replace_file(self._path, msgspec.json.encode(self._seen))
             self._is_saved = True
@@ -82,6 +88,19 @@ class Environments:
         variables = {name: value for name, value in seen.items() if name not in ("HOME", PLACE)}
         places = (seen[PLACE],) if PLACE in seen else ()
         return Environment(home=seen.get("HOME", self._home), variables=variables, places=places)
+
+
+class _Later(msgspec.Struct):
+    version: int
+
+
+def _is_later(path: bytes) -> bool:
+    """Whether a later memd wrote the file, which then is an object that says so."""
+    try:
+        text = disk.read_file(path, MAX_FILE_BYTES)
+        return bool(text) and msgspec.json.decode(text, type=_Later).version > 1
+    except (DiskError, msgspec.DecodeError, UnicodeDecodeError):
+        return False
 
 
 def _load(path: bytes) -> list[dict[str, bytes]]:

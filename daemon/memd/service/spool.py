@@ -10,6 +10,7 @@ with the note.
 from __future__ import annotations
 
 import errno
+import re
 import stat
 import time
 from collections.abc import Callable
@@ -25,6 +26,7 @@ from memd.errors import DiskError
 from memd.service.hook_view import Waiting
 
 MAX_NOTE_BYTES = MAX_HOOK_BYTES + (16 << 10)
+_LATER = re.compile(rb"memd-note(?!1\0)[0-9]{1,9}\0")
 UNFINISHED_S = 60.0  # a note that is still being written by then never will be
 
 log = structlog.get_logger()
@@ -52,6 +54,7 @@ class Spool:
     def __init__(self, path: bytes) -> None:
         self._path = path
         self._held: set[bytes] = set()
+        self._has_told = False
 
     def waiting(self) -> Waiting:
         """How many there are and since when, by their names; raises DiskError."""
@@ -68,7 +71,8 @@ class Spool:
 
         A note without a text is removed before the next is read: one that is lost when the daemon ends before
         it looked is no loss, its next start looks at everything. One with a text stays until `let_go`, and is
-        given once only. What is no note is removed too, and told in the log.
+        given once only. What is no note is removed too, and told in the log. A note of a later memd stays
+        as it is, for that one.
         """
         folder = self._open()
         if folder is None:
@@ -92,7 +96,7 @@ class Spool:
                 _clear(folder, name)
                 continue
             data = None if name in self._held else _read(folder, name)
-            if data is None:
+            if data is None or self._is_later(data):
                 continue
             note = parse(data)
             if note is not None and not wants(note):
@@ -109,6 +113,14 @@ class Spool:
                 found.append(note)
         if odd:
             log.warning("spool.odd", files=odd)
+
+    def _is_later(self, data: bytes) -> bool:
+        if not _LATER.match(data):
+            return False
+        if not self._has_told:
+            self._has_told = True
+            log.warning("spool.newer", remedy="Run the memd that belongs to the hooks installed here.")
+        return True
 
     def let_go(self, note: Note) -> None:
         """What this note says is kept elsewhere by now: it is removed. Raises DiskError."""
