@@ -259,6 +259,8 @@ def _close(tether: Tether, code: int | None, failure: str = "") -> None:
         say("memd closes the run by itself")
         return
     _tell(closed)
+    if not closed.workstream:
+        return
     count = f"{closed.events} new event{'' if closed.events == 1 else 's'}"
     say(f"workstream {closed.workstream!r}: {count}")
 

@@ -123,7 +123,7 @@ class Greeted(Answer, frozen=True, kw_only=True, tag="greeted"):
 
 
 class Ready(Answer, frozen=True, kw_only=True, tag="ready"):
-    """The workstream is reserved.
+    """The workstream is reserved; empty: a utility that is started beside whoever has it.
 
     choices  sessions that may be taken over, newest first; there is somebody to ask
     carry    a question, to be answered by yes or no; empty: there is none
@@ -154,7 +154,7 @@ class Noted(Answer, frozen=True, kw_only=True, tag="noted"):
 
 
 class Closed(Answer, frozen=True, kw_only=True, tag="closed"):
-    """events: how many new ones the workstream has."""
+    """events: how many new ones the workstream has; without a workstream nothing was kept."""
 
     workstream: str
     events: int

@@ -105,6 +105,22 @@ def test_forgetting_during_a_run_leaves_the_run_and_its_lease(desk: Desk) -> Non
     assert desk.run("codex", "--version").returncode == 0
 
 
+def test_a_utility_passes_while_somebody_has_the_workstream(desk: Desk) -> None:
+    holder, _ = started(desk, "claude", do="say:first wait exit:4")
+    before = desk.said()
+    done = desk.run("codex", "--version", "--yolo", do="exit:3")
+    assert done.returncode == 3
+    assert desk.args() == ["--version"]
+    assert not {"MEMD_RUN_ID", "MEMD_WORKSTREAM_ID"} & set(desk.fakes.last()["env"])
+    assert done.stderr.count("\n") == 1
+    assert "workstream 'default' is in use" in done.stderr
+    assert desk.said() == before
+    assert len(runs(desk)) == 1
+    assert desk.run("--executable", "/nothing", "codex", "--version").returncode == 69
+    desk.fakes.go()
+    assert holder.wait(20) == 4
+
+
 def test_two_workstreams_of_one_checkout_run_side_by_side(desk: Desk) -> None:
     _, _ = started(desk, "claude", do="say:first wait")
     assert desk.run("--new", "side", "codex", do="say:second").returncode == 0

@@ -260,6 +260,23 @@ async def test_what_is_waited_for_may_be_gone_by_then(floor: Floor) -> None:
     assert (await floor.prepare("codex", pid=1, is_retry=True)).workstream == "default"
 
 
+async def test_a_utility_is_started_beside_whoever_has_the_workstream(floor: Floor) -> None:
+    first = await floor.prepare("claude", variables={"CLAUDE_CONFIG_DIR": b" "})
+    beside = await floor.prepare("claude", "mcp", "list", pid=1, variables={"CLAUDE_CONFIG_DIR": b" "})
+    assert (beside.workstream, beside.workstream_id, beside.choices) == ("", "", ())
+    plan = await floor.plan(beside)
+    assert (plan.arguments, plan.cwd, plan.set) == ((b"mcp", b"list"), bytes(floor.cwd), {})
+    assert plan.unset == ("CLAUDE_CONFIG_DIR",)
+    for step in (asked.Started(run=beside.run, pid=1), asked.TakeUp(run=beside.run)):
+        assert await floor.say(step) == asked.Noted()
+    assert await floor.say(asked.Exited(run=beside.run, code=0)) == asked.Closed(workstream="", events=0)
+    with pytest.raises(RunGone):
+        await floor.say(asked.TakeUp(run=beside.run))
+    assert [run.id for run in floor.runs.active()] == [first.run]
+    with pytest.raises(Busy):
+        await floor.prepare("claude", "-p", "hi", pid=1)
+
+
 async def test_a_plan_that_fails_gives_the_workstream_free(
     floor: Floor, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -30,6 +30,7 @@ from memd.harness.registry import adapters
 from memd.ledger.search import clean
 from memd.ledger.store.workstreams import Process
 from memd.service import orders, work_elsewhere
+from memd.service.beside import Beside
 from memd.service.candidates import Candidates
 from memd.service.clients import Clients
 from memd.service.doorways import Doorways
@@ -95,12 +96,15 @@ class Launches:
             carry=carry,
         )
         self._open: dict[str, Going] = {}
+        self._beside = Beside()
         self._awaited: dict[Process, str] = {}  # which workstream a launcher waits for, by its name
         self._has_swept = False
         runs.on_over = self._over
 
     async def step(self, step: asked.AnyStep, pid: int) -> asked.AnyAnswer:
         """pid: the launcher's. raises what the step raises"""
+        if not isinstance(step, asked.Greet | asked.Prepare) and step.run in self._beside:
+            return self._beside.step(step)
         match step:
             case asked.Greet():
                 return asked.Greeted(variables=(*launch.variables(), IGNORE_MARKER))
@@ -157,7 +161,12 @@ class Launches:
             order = await trio.to_thread.run_sync(orders.named, step, client)
             place = b"" if order.adapter.scattered is None else cwd
             self._environments.see({**order.environment().variables, "HOME": client.home}, place)
-            made = await self._runs.prepare(replace(ask, harness=order.adapter.name, flavor=order.flavor))
+            try:
+                made = await self._runs.prepare(replace(ask, harness=order.adapter.name, flavor=order.flavor))
+            except Busy as taken:
+                if not order.said.is_passing:
+                    raise
+                return self._beside.open(order, located, cwd, taken.workstream)
         else:
             orders.check_unnamed(step)
             self._environments.see({**orders.environment(client).variables, "HOME": client.home})
