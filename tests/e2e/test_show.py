@@ -124,11 +124,12 @@ def test_a_registry_that_is_not_understood_is_refused_and_left(desk: Desk, aroun
 
 def test_the_agent_is_started_in_the_chosen_project_with_its_words(desk: Desk, around: Path) -> None:
     screen = show(desk, around, "-m", "two words", "--yolo", **PLAIN)
-    screen.until("a new project in")
+    screen.until("Project [1]: ")
+    screen.forget()
     screen.type("zwei\r")
-    screen.until("zwei drei  ")
+    screen.until("Project [1]: ")
     screen.type("\r")
-    screen.until("claude  (Claude Code)")
+    screen.until("Start [1]: ")
     screen.type("1\r")
     assert screen.wait() == 7
     start = desk.fakes.last()
