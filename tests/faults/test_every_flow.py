@@ -21,7 +21,8 @@ import pytest
 import support_points
 from memd.errors import MemdError
 from support_faults import failing, survives
-from support_flows import FLOWS, Flow, clear
+from support_flow import Flow, clear
+from support_flows import FLOWS
 from support_ledger_faults import LedgerFaults, is_dead, killing
 
 pytestmark = pytest.mark.faults

@@ -14,7 +14,8 @@ import pytest
 
 import support_points
 from memd.errors import MemdError
-from support_flows import FLOWS, clear
+from support_flow import clear
+from support_flows import FLOWS
 from support_full_disk import fill, free
 from support_ledger_faults import LedgerFaults
 

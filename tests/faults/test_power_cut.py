@@ -18,7 +18,8 @@ import pytest
 
 import support_points
 from memd import disk
-from support_flows import FLOWS, Flow
+from support_flow import Flow
+from support_flows import FLOWS
 from support_ledger_faults import LedgerFaults
 from support_power import Device, why_not
 

@@ -250,13 +250,13 @@ class Ownership:
         again = tuple(sources.with_another_try(source, now_ms) for source in record.sources)
         with files.lock():
             files.clean()
-            if inspect(enrolment.home, enrolment.owned, ()).state == "folder":
-                with (
-                    open_parent(enrolment.home, enrolment.owned) as parent,
-                    parent.folder(os.path.basename(enrolment.owned)) as owned,
-                ):
+            state = inspect(enrolment.home, enrolment.owned, ()).state
+            if state in ("folder", "missing"):
+                with open_parent(enrolment.home, enrolment.owned) as parent:
                     clean_folder(parent)
-                    clean_tree(owned)
+                    if state == "folder":
+                        with parent.folder(os.path.basename(enrolment.owned)) as owned:
+                            clean_tree(owned)
             for blank in _blanks(enrolment, around):
                 login = around.login(blank.config_home)
                 holder = open_holder(login, blank.path) if login is not None else None
