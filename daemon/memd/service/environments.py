@@ -98,7 +98,7 @@ def _is_later(path: bytes) -> bool:
     """Whether a later memd wrote the file, which then is an object that says so."""
     try:
         text = disk.read_file(path, MAX_FILE_BYTES)
-        return bool(text) and msgspec.json.decode(text, type=_Later).version > 1
+        return text is not None and msgspec.json.decode(text, type=_Later).version > 1
     except (DiskError, msgspec.DecodeError, UnicodeDecodeError):
         return False
 
