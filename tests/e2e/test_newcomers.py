@@ -61,6 +61,22 @@ def test_a_removed_topic_comes_back_by_its_name_and_by_its_file(home: Home) -> N
     "words", [["up"], ["sessions"], ["run", "claude"], ["memory", "list"], ["workstreams", "--json"]]
 )
 def test_a_home_that_cannot_be_written_to_is_named_with_what_to_do(home: Home, words: list[str]) -> None:
+    done = without_rights(home, *words)
+    assert (done.returncode, done.stdout) == (73, "")
+    assert done.stderr.startswith(f"memctl: memd cannot start: cannot make the folder {home.path}/.local")
+    assert "make it writable" in done.stderr
+    assert "XDG_STATE_HOME" in done.stderr
+
+
+def test_doctor_names_a_home_that_cannot_be_written_to(home: Home) -> None:
+    done = without_rights(home, "doctor")
+    assert done.returncode == 1
+    assert f"{home.path} cannot be written to" in done.stdout
+    assert "make it writable" in done.stdout
+
+
+def without_rights(home: Home, *words: str) -> subprocess.CompletedProcess[str]:
+    """A command in a home that may not be written to."""
     command = [*MEMCTL, *words]
     if os.geteuid() == 0:
         setpriv = shutil.which("setpriv")
@@ -70,15 +86,11 @@ def test_a_home_that_cannot_be_written_to_is_named_with_what_to_do(home: Home, w
         command = [setpriv, f"--bounding-set={rights}", f"--inh-caps={rights}", *command]
     home.path.chmod(0o500)
     try:
-        done = subprocess.run(
+        return subprocess.run(
             command, env=home.environment, cwd="/", capture_output=True, text=True, timeout=60, check=False
         )
     finally:
         home.path.chmod(0o700)
-    assert (done.returncode, done.stdout) == (73, "")
-    assert done.stderr.startswith(f"memctl: memd cannot start: cannot make the folder {home.path}/.local")
-    assert "make it writable" in done.stderr
-    assert "XDG_STATE_HOME" in done.stderr
 
 
 @pytest.mark.parametrize(

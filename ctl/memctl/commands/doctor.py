@@ -112,7 +112,15 @@ def _folders() -> Iterator[Finding]:
     ):
         shown = paths.shown(path)
         if not os.path.lexists(path):
-            yield Finding(level="note", subject=subject, message=f"{shown} does not exist yet")
+            if os.access(_existing(path), os.W_OK | os.X_OK):
+                yield Finding(level="note", subject=subject, message=f"{shown} does not exist yet")
+            else:
+                yield Finding(
+                    level="problem",
+                    subject=subject,
+                    message=f"{shown} cannot be made: {paths.shown(_existing(path))} cannot be written to",
+                    remedy=paths.WRITABLE,
+                )
         elif not os.path.isdir(path) or not os.access(path, os.R_OK | os.W_OK | os.X_OK):
             yield Finding(
                 level="problem",
@@ -131,11 +139,15 @@ def _folders() -> Iterator[Finding]:
             yield Finding(level="ok", subject=subject, message=shown)
 
 
+def _existing(path: bytes) -> bytes:
+    """The nearest folder above that is there."""
+    while not os.path.isdir(path) and path != os.path.dirname(path):
+        path = os.path.dirname(path)
+    return path
+
+
 def _disk() -> Finding:
-    probe = paths.data_dir()
-    while not os.path.isdir(probe) and probe != os.path.dirname(probe):
-        probe = os.path.dirname(probe)
-    free = shutil.disk_usage(probe).free
+    free = shutil.disk_usage(_existing(paths.data_dir())).free
     if free < LOW_DISK_BYTES:
         return Finding(
             level="warning",
