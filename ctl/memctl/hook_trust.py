@@ -7,6 +7,7 @@ import sys
 from memctl import hook_places
 from memctl.hook_install import Change
 from memctl.hook_places import Place
+from memctl.lines import remark
 from memctl.paths import shown
 from memd.errors import MemdError
 from memd.harness import registry
@@ -74,7 +75,7 @@ class Trusting:
 
     def show(self) -> None:
         for line in dict.fromkeys(self._lines):
-            print(line, file=sys.stderr)
+            remark(line)
 
 
 HOW = (

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from memctl import quick
+from memctl.lines import remark
 from memctl.paths import shown
 
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ def show_install(results: Sequence[Result], notices: Iterable[str], *, is_applie
             print(f"{change.agent}: {did} ({shown(change.path)}){_copy(result)}")
         _tell(result)
     for notice in notices:
-        print(f"note: {notice}", file=sys.stderr)
+        remark(f"note: {notice}")
     if any(result.is_changed for result in results):
         print("Agents that are running go on without; start them again.", file=sys.stderr)
     elif not is_applied and any(result.change.is_needed for result in results):
@@ -58,12 +59,13 @@ def _copy(result: Result) -> str:
 
 
 def _complain(result: Result) -> None:
-    print(f"{result.change.agent}: {result.change.error}\n    -> {result.change.remedy}", file=sys.stderr)
+    remark(f"{result.change.agent}: {result.change.error}")
+    remark(f"    -> {result.change.remedy}", "       ")
 
 
 def _tell(result: Result) -> None:
     for notice in result.change.notices:
-        print(f"{result.change.agent}: {notice}", file=sys.stderr)
+        remark(f"{result.change.agent}: {notice}")
 
 
 def print_diff(text: str, descriptor: int = 1) -> None:

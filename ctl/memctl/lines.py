@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import re
+import sys
 import textwrap
 from typing import IO
 
@@ -12,7 +14,8 @@ NARROWEST = 40
 def filled(text: str, stream: IO[str], hang: str) -> list[str]:
     """A text as it goes to that stream; what follows its first line is moved in by `hang`.
 
-    A long word, which is mostly a path, is never cut.
+    A long word, which is mostly a path, is never cut, and a command in backticks, which is there to be copied,
+    never broken unless it alone is longer than a line.
     """
     try:
         width = os.get_terminal_size(stream.fileno()).columns if stream.isatty() else 0
@@ -20,10 +23,21 @@ def filled(text: str, stream: IO[str], hang: str) -> list[str]:
         width = 0
     if not width or len(text) < width:
         return [text]
-    return textwrap.wrap(
-        text,
-        max(width - 1, NARROWEST),
+    width = max(width - 1, NARROWEST)
+
+    def whole(command: re.Match[str]) -> str:
+        return command[0].replace(" ", "\0") if len(hang + command[0]) <= width else command[0]
+
+    lines = textwrap.wrap(
+        re.sub("`[^`]+`", whole, text),
+        width,
         subsequent_indent=hang,
         break_long_words=False,
         break_on_hyphens=False,
     )
+    return [line.replace("\0", " ") for line in lines]
+
+
+def remark(text: str, hang: str = "  ") -> None:
+    """On standard error, on lines of its own."""
+    print("\n".join(filled(text, sys.stderr, hang)), file=sys.stderr)

@@ -35,6 +35,15 @@ def test_on_a_terminal_lines_end_at_words_and_a_path_is_never_cut(terminal: IO[s
     assert filled("short", terminal, "  ") == ["short"]
 
 
+def test_a_command_is_not_broken(terminal: IO[str]) -> None:
+    text = (
+        "some words that take up most of the width there is, and then `memctl install-hooks --apply` follows"
+    )
+    assert "  `memctl install-hooks --apply` follows" in filled(text, terminal, "  ")
+    endless = "`" + "word " * 30 + "`"
+    assert all(len(line) < 80 for line in filled(endless, terminal, "  "))
+
+
 def test_elsewhere_a_line_is_a_line() -> None:
     assert filled(LONG, io.StringIO(), "  ") == [LONG]
     closed = io.StringIO()
