@@ -112,22 +112,23 @@ class Picker(App[Choice]):
         typed = self.query_one(Input).value
         if self._listed == (wanted := (self.stage, typed, self.size.width)):
             return
+        kept = self.query_one(OptionList).highlighted if self._listed[:2] == wanted[:2] else None
         self._listed = wanted
         if self.stage == "project":
             found = fitting(self.offer.projects, typed, self.offer.home)
             lines = rows(found, self.offer.home, max(self.size.width - 4, 20))
             self._projects = [None, *found]
             lines.insert(0, "+ New project")
-            self._fill(lines, 1 if found else 0)
+            self._fill(lines, (1 if found else 0) if kept is None else kept)
         elif self.stage == "start":
             parts = typed.casefold().split()
-            kept = [
+            fit = [
                 (word, text)
                 for word, text in starts(self.offer, self.project)
                 if all(part in text.casefold() for part in parts)
             ]
-            self._words = [word for word, _ in kept]
-            self._fill([text for _, text in kept], 0)
+            self._words = [word for word, _ in fit]
+            self._fill([text for _, text in fit], kept or 0)
 
     def _fill(self, lines: list[str], highlighted: int) -> None:
         options = self.query_one(OptionList)

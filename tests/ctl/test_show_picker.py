@@ -114,6 +114,26 @@ def test_an_empty_name_goes_back(offer: Offer) -> None:
     assert press(offer, "up", "enter", "backspace", "enter", "enter") == Choice(APP, "", "")
 
 
+def test_a_window_of_another_size_keeps_what_is_highlighted(offer: Offer) -> None:
+    pytest.importorskip("textual", reason="the extra `tui` is not installed")
+    from textual.widgets import OptionList
+
+    from memctl.show_picker import Picker
+
+    async def drive() -> Choice | None:
+        picker = Picker(offer)
+        async with picker.run_test(size=(80, 24)) as pilot:
+            await pilot.press("down")
+            for size in ((20, 5), (200, 60), (1, 1), (80, 24)):
+                await pilot.resize_terminal(*size)
+                await pilot.pause()
+                assert picker.query_one(OptionList).highlighted == 2
+            await pilot.press("enter", "enter")
+        return picker.return_value
+
+    assert asyncio.run(drive()) == Choice(QUEUE, "", "claude")
+
+
 def test_names_that_look_like_markup_are_shown_as_they_are(offer: Offer) -> None:
     odd = OTHER._replace(project="[red]x[/red]", path="/w/[b]ö 名".encode())
     look = shows("[red]x[/red]", "/w/[b]ö 名")
