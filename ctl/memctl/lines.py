@@ -14,8 +14,8 @@ NARROWEST = 40
 def filled(text: str, stream: IO[str], hang: str) -> list[str]:
     """A text as it goes to that stream; what follows its first line is moved in by `hang`.
 
-    A long word, which is mostly a path, is never cut, and a command in backticks, which is there to be copied,
-    never broken unless it alone is longer than a line.
+    A long word, which is mostly a path, is never cut; a command in backticks, which is to be copied, is
+    broken only when it alone is longer than a line.
     """
     try:
         width = os.get_terminal_size(stream.fileno()).columns if stream.isatty() else 0
