@@ -8,6 +8,7 @@ import subprocess
 import time
 from pathlib import Path
 
+import peers
 from measure import (
     PYTHON,
     SIX,
@@ -23,7 +24,8 @@ from measure import (
     wall_ms,
 )
 
-IDLE_S = 60.0
+IDLE_S = float(os.environ.get("MEMD_BENCH_IDLE", "60"))
+STATUS_ROUNDS = 40
 SETTLE_S = 12.0  # housekeeping after the import, and the worker that makes room for a fresh one
 FOLDERS, FILES = 2_000, 10
 WATCH = f"""
@@ -50,18 +52,23 @@ def console_script(folder: Path) -> Path:
 
 
 def status_rows() -> list[Row]:
+    peer = peers.program(peers.AGENT_MEMORY_GIT, "mem")
     with sandbox() as (base, environment), daemon(environment):
         script = console_script(base)
-        ours, floor, site = in_turn(
-            40,
+        plain = {name: environment[name] for name in ("HOME", "PATH", "LANG")}
+        measures = [
             lambda: wall_ms([str(script), "status"], environment),
             lambda: wall_ms([PYTHON, "-I", "-S", "-c", "pass"], environment),
             lambda: wall_ms([PYTHON, "-c", "pass"], environment),
-        )
-    return [
+        ]
+        if peer:
+            measures.append(lambda: wall_ms([peer, "doctor"], plain))
+        ours, floor, site, *theirs = in_turn(STATUS_ROUNDS, *measures)
+    rows = [
         Row("memctl status / python -I -S -c pass", ours, floor, "ms", 3.0),
         Row("memctl status / python -c pass (for scale)", ours, site, "ms", 9.0),
     ]
+    return rows + [Row("memctl status / agent-memory-git doctor", ours, one, "ms", 0.6) for one in theirs]
 
 
 def ready_ms(base: Path, environment: dict[str, str]) -> float:

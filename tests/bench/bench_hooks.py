@@ -18,8 +18,10 @@ for its turn: at most one group.
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import json
 import os
+import shutil
 import subprocess
 import sys
 import time
@@ -67,6 +69,32 @@ async def main():
     sock.listen(64)
     await trio.serve_listeners(answer, [trio.SocketListener(sock)])
 trio.run(main)
+"""
+C_CLIENT = r"""
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+int main(int argc, char **argv) {
+    static char in[1 << 16], out[1 << 17], reply[1 << 16];
+    size_t n = 0;
+    ssize_t r;
+    while (n < sizeof in && (r = read(0, in + n, sizeof in - n)) > 0) n += r;
+    char who[4096];
+    int w = snprintf(who, sizeof who, "claude%cStop%c%s%c%c%d%c", 0, 0, argv[2], 0, 0, (int)getppid(), 0);
+    int h = snprintf(out, sizeof out, "memd1 h %zu\n", (size_t)w + n);
+    memcpy(out + h, who, w);
+    memcpy(out + h + w, in, n);
+    struct sockaddr_un at = {.sun_family = AF_UNIX};
+    strncpy(at.sun_path, argv[1], sizeof at.sun_path - 1);
+    int s = socket(AF_UNIX, SOCK_STREAM, 0);
+    if (argc != 3 || connect(s, (struct sockaddr *)&at, sizeof at)) return 1;
+    if (write(s, out, h + w + n) < 0) return 2;
+    while ((r = read(s, reply, sizeof reply)) > 0)
+        if (write(1, reply, r) < 0) return 3;
+    return 0;
+}
 """
 GROUPS = 300
 BETWEEN_S = 0.003
@@ -254,6 +282,25 @@ class Hooked:
         return lambda: call_ms(command, environment, self.stdin)
 
 
+def c_client() -> str:
+    """The least that can be the client of a hook, compiled once; empty where there is no compiler."""
+    compiler = shutil.which("gcc") or shutil.which("cc")
+    name = hashlib.sha256(C_CLIENT.encode()).hexdigest()[:12]
+    path = corpus.cache() / f"client-{name}"
+    if not path.exists() and compiler:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        source = path.with_suffix(".c")
+        source.write_text(C_CLIENT)
+        done = subprocess.run(
+            [compiler, "-O2", "-w", "-o", str(path), str(source)], capture_output=True, text=True, check=False
+        )
+        if done.returncode:
+            print(f"  the C client is left out: {done.stderr.strip()[:200]}")
+    elif not path.exists():
+        print("  the C client is left out: there is no compiler")
+    return str(path) if path.exists() else ""
+
+
 def _beside(what: str, ours: Sequence[float], floor: Sequence[float]) -> list[Row]:
     return [Row(what, ours, floor, "ms", 1.25), Row(what, ours, floor, "ms", 1.5, 0.95)]
 
@@ -263,20 +310,29 @@ def hook_rows() -> list[Row]:
     with sandbox() as (base, environment):
         made = Hooked(base, environment)
         measures = [made.nothing, made.fire("Stop"), made.fire("SessionStart", 1000)]
+        names = []
+        if client := c_client():
+            names.append("c")
+            command = (client, str(base / "run" / "memd" / "memd.sock"), str(base / "home" / "app"))
+            measures.append(lambda: call_ms(command, environment, made.stdin, 5))
         theirs = made.peer()
         if theirs is not None:
+            names.append("peer")
             measures.append(theirs)
         with daemon(environment) as child:
             wait_for_rest(child.pid, environment)
-            floor, stop, start, *peer = in_turn(HOOK_ROUNDS, *measures)
+            floor, stop, start, *others = in_turn(HOOK_ROUNDS, *measures)
+        beside = dict(zip(names, others, strict=True))
         bare, absent = in_turn(HOOK_ROUNDS // 4, made.nothing, made.fire("Stop"))
     rows = [
         *_beside("a Stop hook / python -I -S -c pass", stop, floor),
         *_beside("a start hook / python -I -S -c pass", start, floor),
         Row("a Stop hook without a daemon / pass", absent, bare, "ms", 1.4),
     ]
-    for samples in peer:
-        rows.append(Row("a start hook / agent-memory-git's", start, samples, "ms", 0.30))
+    if "c" in beside:
+        rows.append(Row("a Stop hook / the same from a C program (for scale)", stop, beside["c"], "ms", 20.0))
+    if "peer" in beside:
+        rows.append(Row("a start hook / agent-memory-git's", start, beside["peer"], "ms", 0.30))
     return rows
 
 

@@ -171,8 +171,13 @@ def _switches(pids: Sequence[int]) -> dict[str, int]:
     return found
 
 
+SECTIONS: list[tuple[str, Sequence[Row]]] = []
+"""What was measured so far, for whoever writes it down."""
+
+
 def section(title: str, rows: Sequence[Row]) -> int:
     """Print the rows; how many missed their target."""
+    SECTIONS.append((title, rows))
     print(f"\n{title}")
     for row in rows:
         print(f"  {row}")
