@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import subprocess
 from collections.abc import Iterator
@@ -66,6 +67,28 @@ def test_the_session_goes_on_under_another_word(desk: Desk, first: str, then: st
     assert desk.ok(then, do="say:second")["args"] == [option, row["id"]]
     assert desk.words() == ["first", "re first", "second", "re second"]
     assert desk.ok(first, option)["args"] == [option]  # bare: the program's own list, untouched
+
+
+def test_the_list_of_workstreams_names_no_session_and_no_path(desk: Desk) -> None:
+    desk.ok("kimi", do="say:first")
+    (row,) = desk.json("sessions", "--cwd", str(desk.checkout))
+    for words in (["workstreams"], ["workstreams", "--json"]):
+        told = desk.home.memctl(*words, cwd=desk.checkout).stdout
+        assert "kimi" in told
+        assert row["id"] not in told
+        assert str(desk.checkout) not in told
+
+
+def test_a_giant_first_line_costs_its_file_and_no_other(desk: Desk) -> None:
+    desk.ok("command-code", do="say:first")
+    (row,) = desk.json("sessions", "--cwd", str(desk.checkout))
+    giant = desk.home.path / ".commandcode/projects/x/0b7c3d1e-0000-4000-8000-000000000001.jsonl"
+    header = {"type": "session", "version": 3, "id": giant.stem, "cwd": str(desk.checkout)}
+    header |= {"timestamp": "2026-12-01T00:00:00Z", "title": "x" * (1 << 20)}
+    giant.write_text(json.dumps(header) + "\n")
+    assert desk.ok("command-code", do="say:second")["args"] == ["--session", row["id"]]
+    assert desk.words() == ["first", "re first", "second", "re second"]
+    assert [one["id"] for one in desk.json("sessions", "--cwd", str(desk.checkout))] == [row["id"]]
 
 
 @pytest.mark.parametrize("name", ["kimi", "command-code"])
