@@ -12,6 +12,8 @@ import pytest
 
 from memctl import hook
 from memd import protocol
+from memd.service import backup_replace, backup_restore
+from memd.service.backup_places import Roots
 from support_daemon import Home, eventually
 
 
@@ -156,6 +158,27 @@ def test_a_restore_over_data_asks_keeps_it_and_starts_memd_again(home: Home) -> 
     kept = list((home.path / ".local/share/memd").rglob("before-restore-*/ledger.sqlite3"))
     assert len(kept) == 1
     assert str(kept[0].parent) in done.stdout
+
+
+def test_a_restore_that_was_cut_off_is_finished_by_the_next_start(home: Home) -> None:
+    daemon = home.start()
+    prepared(home)
+    before = said(home, 1)
+    assert home.memctl("backup", "b.tar.zst").returncode == 0
+    assert home.memctl("forget", "--session", name_of(1), "--yes").returncode == 0
+    home.stop(daemon)
+    base = bytes(home.path)
+    roots = Roots(base + b"/.local/share/memd", base + b"/.config/memd", base + b"/.local/state/memd")
+    work = backup_restore.Restore(backup_restore.Backup(base + b"/b.tar.zst"), roots)
+    plan = work.stage(lambda _what, _done, _total: None)
+    backup_replace.begin(roots, plan)  # the power went off here
+    work.close()
+    assert (home.path / ".local/state/memd/restore.json").exists()
+    home.start()
+    assert said(home, 1) == before
+    assert is_clean(home)
+    assert not (home.path / ".local/state/memd/restore.json").exists()
+    assert not list(home.path.rglob(".memd-restore*"))
 
 
 def test_into_a_folder_is_a_memd_of_its_own(home: Home) -> None:

@@ -13,6 +13,8 @@ import apsw
 import msgspec
 import pytest
 import zstandard
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from memd import disk
 from memd.errors import AlreadyRunning, ConfigError, Refused, TryAgain
@@ -422,6 +424,28 @@ def test_links_and_devices_in_a_backup_are_refused(roots: Roots, backup: Path, t
 def _head(backup: Path) -> tuple[bytes, int, int, tuple[bytes]]:
     data = next(members(backup))[1]
     return form.HEADER, len(data), 0, (data,)
+
+
+@given(at=st.integers(0, 1 << 20), byte=st.integers(0, 255), cut=st.integers(0, 1 << 20))
+@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_no_bytes_are_more_than_damaged(backup: Path, at: int, byte: int, cut: int) -> None:
+    """Whatever was changed in the archive, it is refused in words, or says what it said before."""
+    tar = bytearray(plain(backup))
+    tar[at % len(tar)] = byte
+    bad = backup.with_name("bad")
+    pack(bad, bytes(tar[: cut or None]))
+    before = {name: data for name, data in members(backup) if name != form.SUMS}
+    found = {}
+
+    def keep(name: bytes, _mtime_s: int, chunks: Iterator[bytes]) -> None:
+        found[name] = b"".join(chunks)
+
+    try:
+        with disk.open_folder(bytes(bad.parent)) as folder:
+            backup_read.read(folder, b"bad", keep, lambda _done: None)
+    except (BackupDamaged, BackupTooNew):
+        return
+    assert found.items() <= before.items()
 
 
 def test_sums_are_read_as_they_are_written() -> None:

@@ -10,8 +10,7 @@ import structlog
 import trio
 
 import memd
-from memctl.paths import shown
-from memd import disk, protocol
+from memd import protocol
 from memd.errors import Refused, TryAgain, UsageError
 from memd.service import backup_write
 from memd.service.backup_places import Roots
@@ -58,10 +57,6 @@ class Backups:
                 "the ledger is on a PostgreSQL server, which has its own way to be backed up",
                 remedy=f"Use pg_dump, for instance: pg_dump --format=custom --schema={self._schema()}"
                 " --file=memd.dump DATABASE",
-            )
-        if disk.look(path) is not None:
-            raise Refused(
-                f"{shown(path)} is there already", remedy="Give another name; a backup replaces nothing."
             )
         if self._is_busy:
             raise TryAgain("another backup is being made")
