@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,6 +16,7 @@ from memd import protocol
 from memd.service import backup_replace, backup_restore
 from memd.service.backup_places import Roots
 from support_daemon import Home, eventually
+from support_terminal import Terminal
 
 
 @pytest.fixture
@@ -235,3 +237,60 @@ def test_a_client_that_leaves_calls_its_backup_off(home: Home) -> None:
     sock.close()
     eventually(lambda: home.memctl("backup", "second.tar.zst").returncode == 0)
     assert not list(home.path.glob(".memd-*.tmp"))
+
+
+# ----------------------------------------------------------------------------- on a terminal
+
+
+def on_terminal(home: Home, *words: str) -> Terminal:
+    return Terminal([sys.executable, "-P", "-m", "memctl", *words], home.environment, home.path)
+
+
+def test_on_a_terminal_a_restore_asks_and_does_nothing_after_a_no(home: Home) -> None:
+    home.start()
+    prepared(home)
+    assert home.memctl("backup", "b.tar.zst").returncode == 0
+    assert home.memctl("handoff", "cancel", cwd=home.path / "proj").returncode == 0
+    before = said(home, 1)
+    terminal = on_terminal(home, "restore", "b.tar.zst")
+    try:
+        shown = terminal.until("[y/N]")
+        assert "moved aside" in shown
+        terminal.type("n\n")
+        assert terminal.wait() == 77
+        assert "nothing was restored" in terminal.text()
+    finally:
+        terminal.close()
+    assert said(home, 1) == before
+    assert not list(home.path.rglob(".memd-restore*"))
+
+    terminal = on_terminal(home, "restore", "b.tar.zst")
+    try:
+        terminal.until("[y/N]")
+        terminal.type("\x03")  # Ctrl-C
+        assert terminal.wait() == 130
+        assert "Traceback" not in terminal.text()
+    finally:
+        terminal.close()
+    assert said(home, 1) == before
+
+    terminal = on_terminal(home, "restore", "b.tar.zst")
+    try:
+        terminal.until("[y/N]")
+        terminal.type("y\n")
+        assert terminal.wait(60.0) == 0
+        assert "what was there is in" in terminal.text()
+    finally:
+        terminal.close()
+    assert said(home, 1) != before
+
+
+def test_on_a_terminal_a_backup_ends_with_what_it_wrote(home: Home) -> None:
+    home.start()
+    prepared(home)
+    terminal = on_terminal(home, "backup", "b.tar.zst")
+    try:
+        assert terminal.wait(60.0) == 0
+        assert "written and checked" in terminal.text()
+    finally:
+        terminal.close()
