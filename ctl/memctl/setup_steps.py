@@ -29,6 +29,7 @@ class Plan(NamedTuple):
     says     in words; what holds already when there is nothing to do
     do       does it, and says so; the exit status. None: nothing is to be done
     show     what exactly would change, when that is more than words
+    question what a person is asked; what is shown may have pushed `says` off the screen
     usual    what Enter means when a person is asked
     not_unasked  why --yes does not do it; empty: it does
     keep     paths in `says`, not to be broken
@@ -39,6 +40,7 @@ class Plan(NamedTuple):
     says: str
     do: Callable[[], int] | None = None
     show: Callable[[], None] | None = None
+    question: str = "Do this?"
     usual: bool = True
     not_unasked: str = ""
     keep: Sequence[str] = ()
@@ -143,6 +145,7 @@ def hooks(setup: Setup) -> Plan:
         f"Install hooks into {hook_offer.names(changes)}. {hook_offer.WHAT_FOR}",
         do=do,
         show=lambda: hook_offer.show(changes),
+        question="Install these hooks?",
         usual=False,
         declined=lambda: hook_offer.decline(changes),
         trouble=trouble,
@@ -227,8 +230,14 @@ def _import() -> int:
     )
     now = first_import.ledger()
     more = "" if is_whole else " so far"
-    asking.say(f"The ledger has {now['events']} events of {now['sessions']} sessions{more}.")
+    asking.say(
+        f"The ledger has {_count(now['events'], 'event')} of {_count(now['sessions'], 'session')}{more}."
+    )
     return 0
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
 STEPS: Sequence[tuple[str, Step]] = (

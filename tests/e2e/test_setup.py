@@ -94,7 +94,7 @@ def test_yes_does_every_step_and_ends_with_the_status(home: Home) -> None:
     assert titles(done.stderr) == STEPS
     assert is_wired(home)
     assert is_enrolled(home)
-    assert "The ledger has 1 events of 1 sessions." in done.stderr
+    assert "The ledger has 1 event of 1 session." in done.stderr
     assert done.stdout.splitlines()[-1]
     assert "memd 0." in done.stdout
     said = " ".join(done.stderr.split("\n"))
@@ -164,14 +164,14 @@ def test_a_step_that_fails_does_not_stop_the_others_and_is_told(home: Home) -> N
     assert "  -> " in done.stderr
     assert settings(home).read_text() == "{ not json"
     assert is_enrolled(home)
-    assert "The ledger has 1 events" in done.stderr
+    assert "The ledger has 1 event of" in done.stderr
 
 
 def test_on_a_terminal_each_step_is_asked_for(home: Home, screen: Callable[..., Terminal]) -> None:
     terminal = screen("setup")
     terminal.until("Do this? [Y/n]")
     terminal.type("\r")
-    terminal.until("Do this? [y/N]")
+    terminal.until("Install these hooks? [y/N]")
     assert '+{"theme": "dark", "hooks"' in terminal.text()
     assert not is_wired(home)
     terminal.forget()
@@ -186,7 +186,7 @@ def test_on_a_terminal_each_step_is_asked_for(home: Home, screen: Callable[..., 
     terminal.until("left out")
     terminal.until("Do this? [Y/n]")
     terminal.type("\r")
-    terminal.until("The ledger has 1 events of 1 sessions.")
+    terminal.until("The ledger has 1 event of 1 session.")
     assert terminal.wait() == 0
     assert "memd 0." in terminal.text()
     assert not is_enrolled(home)
