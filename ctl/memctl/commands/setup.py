@@ -74,7 +74,7 @@ def _take(plan: Plan, *, is_dry: bool, is_asking: bool) -> int:
             return plan.do()
         asking.say(f"left out: {plan.not_unasked}", "  ")
         return 0
-    answer = asking.yes("  Do this?", usual=plan.usual)
+    answer = asking.yes(f"  {plan.question}", usual=plan.usual)
     if answer:
         return plan.do()
     if answer is False and plan.declined is not None:
