@@ -22,6 +22,7 @@ TYPES = {
     "Query": model.Query,
     "Launch": launching.Launch,
     "HookEvent": hooking.HookEvent,
+    "Hooks": hooking.Hooks,
 }
 
 
