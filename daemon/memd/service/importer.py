@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
+import math
 import subprocess
 import sys
 from collections import deque
@@ -94,6 +95,8 @@ class Importer:
         self.state = "starting"
         self.trouble = ""
         self.restarts = 0
+        self.put_at = -math.inf  # when something was put in last, by the loop's clock
+        self.untidied = 0  # bytes put in since housekeeping came to its end; set to 0 by who does it
         self.failures = 0  # ends in a row of workers that did not live long
         self.pid = 0
         self._last_words = ""
@@ -168,7 +171,7 @@ class Importer:
             self.failures = 0 if trio.current_time() - began > STEADY_S else self.failures + 1
             tries = 0 if trio.current_time() - began > STEADY_S else tries + 1
             log.warning("worker.ended", restarts=self.restarts, reason=self._last_words)
-            for flush in self._flushes.values():
+            for flush in list(self._flushes.values()):
                 flush.note_restart(self._last_words)
             await trio.sleep(RESTART_S[min(tries, len(RESTART_S) - 1)])
 
@@ -194,7 +197,7 @@ class Importer:
             await process.stdin.send_all(messages.pack(messages.Watched(is_watched=self._is_watched)))
             for extra in self._extras:
                 await process.stdin.send_all(messages.pack(extra))
-            for token, flush in self._flushes.items():
+            for token, flush in list(self._flushes.items()):  # others come while these are told
                 await process.stdin.send_all(messages.pack(_told(token, flush)))
             self.state = "running"
             async with trio.open_nursery() as nursery:
@@ -241,12 +244,13 @@ class Importer:
         frames = messages.Frames()
         while data := await stdout.receive_some(PIPE_BYTES):
             for frame in frames.feed(bytes(data)):
-                await self._heed(messages.news(frame))
+                await self._heed(messages.news(frame), len(frame))
 
-    async def _heed(self, news: messages.AnyNews) -> None:
+    async def _heed(self, news: messages.AnyNews, size: int) -> None:
         match news:
             case messages.Read(number=number, batches=batches, is_live=is_live):
                 await self._put_in(batches, LIVE if is_live else BULK)
+                self.untidied += size
                 self._command(messages.Acknowledge(number=number))
             case messages.Retiring():
                 self._is_retiring = True
@@ -273,6 +277,7 @@ class Importer:
                 await trio.sleep(RETRY_S)
                 continue
             self.trouble = ""
+            self.put_at = trio.current_time()
             if self._batch is not None:
                 self._batch.set()
                 self._batch = None

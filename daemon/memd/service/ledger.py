@@ -49,6 +49,7 @@ WORKER_FAILURES = 3  # in a row, from which on a person should know
 QUESTION_S = 20.0
 TIDY_S = 6.0  # from a batch to housekeeping: what comes in a row is tidied once
 TIDY_STEP_S = 0.05
+BACKLOG_BYTES = 256 << 20  # of what has come since: then housekeeping no longer waits for the end of it
 
 NO_STATS = Stats(
     events=0,
@@ -99,6 +100,7 @@ class Ledger:
         watcher.add(self._interest)
         self._lane = Lane()
         self._asking = trio.CapacityLimiter(READERS)
+        self._checkpointing = trio.CapacityLimiter(1)
         self._consulting = trio.CapacityLimiter(READERS)
         self._idle: list[Reader] = []
         self._is_open = trio.Event()
@@ -132,6 +134,7 @@ class Ledger:
             async with trio.open_nursery() as nursery:
                 nursery.start_soon(importer.run)
                 nursery.start_soon(self._tidy, writer)
+                nursery.start_soon(self._shorten_log, writer)
         finally:
             with trio.CancelScope(shield=True, deadline=trio.current_time() + 1):
                 await self._lane.run(writer.close)
@@ -150,13 +153,13 @@ class Ledger:
             return self._writer
 
     async def _tidy(self, writer: Writer) -> None:
-        """Small steps of housekeeping after something was put in, whenever nobody else wants the writer."""
+        """Small steps of housekeeping after something was put in, once nothing more comes."""
         has_done = False
         while True:
             try:
                 did = await self._lane.run(writer.tidy, BULK)
-                if writer.wants_checkpoint():
-                    await trio.to_thread.run_sync(writer.checkpoint)
+                if writer.wants_checkpoint(is_quiet=True):
+                    await trio.to_thread.run_sync(writer.checkpoint, limiter=self._checkpointing)
             except MemdError as reason:
                 log.warning("ledger.tidy_failed", reason=str(reason))
                 did = False
@@ -164,14 +167,38 @@ class Ledger:
             if did:
                 has_done = True
                 await trio.sleep(TIDY_STEP_S)
+                await self._calm(self.importer)
                 continue
+            self.importer.untidied = 0
             if has_done:
                 readers, self._idle = self._idle, []
                 await trio.to_thread.run_sync(_give_back, readers)
                 has_done = False
             with trio.move_on_after(self._engine.rest_s()):
                 await self.importer.next_batch()
-                await trio.sleep(TIDY_S)
+            await self._calm(self.importer)
+
+    async def _calm(self, importer: Importer) -> None:
+        """Return when nothing has come for a while, or more has come than may wait.
+
+        Sealing beside a back-fill would slow it down, and both take longer that way.
+        """
+        while importer.untidied < BACKLOG_BYTES and not self._engine.waiting().groups:
+            left = importer.put_at + TIDY_S - trio.current_time()
+            if left <= 0:
+                return
+            await trio.sleep(left)
+
+    async def _shorten_log(self, writer: Writer) -> None:
+        """Bring the log in whenever it has become long, also while more comes."""
+        assert self.importer is not None
+        while True:
+            await self.importer.next_batch()
+            if writer.wants_checkpoint():
+                try:
+                    await trio.to_thread.run_sync(writer.checkpoint, limiter=self._checkpointing)
+                except MemdError as reason:
+                    log.warning("ledger.checkpoint_failed", reason=str(reason))
 
     def configure(self, environments: Iterable[Environment], rules: Rules) -> None:
         self._environments, self._rules = tuple(environments), rules

@@ -169,7 +169,7 @@ class BufferedWriter:
             return self._is_due() and self.drain_step()
         return self._is_due() and self._remote.tidy()
 
-    def wants_checkpoint(self) -> bool:
+    def wants_checkpoint(self, *, is_quiet: bool = False) -> bool:
         return False
 
     def checkpoint(self) -> None:

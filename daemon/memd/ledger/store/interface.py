@@ -377,8 +377,8 @@ class Writer(Protocol):
         Nothing else can be written meanwhile. Never done by itself.
         """
 
-    def wants_checkpoint(self) -> bool:
-        """Whether the log has grown so long that `checkpoint` is due."""
+    def wants_checkpoint(self, *, is_quiet: bool = False) -> bool:
+        """Whether the log is so long that `checkpoint` is due; at rest that is sooner."""
 
     def checkpoint(self) -> None:
         """Bring the log into the database, as far as readers allow.

@@ -66,8 +66,9 @@ MERGE_ALL_EVENTS: Final = 5000
 
 MAX_FREE_PAGES: Final = 256
 SHRINK_PAGES: Final = 128
-LOG_PAGES: Final = 4000
-"""How long the log gets before it is worth bringing in: every page that changes often is copied once."""
+LOG_PAGES: Final = 16_000
+QUIET_LOG_PAGES: Final = 2000
+"""How long the log gets while batches come, and at rest: a page that changes often is brought in once."""
 
 
 class _Growing(msgspec.Struct):
@@ -394,8 +395,8 @@ class SqliteWriter:
         self._log_pages = pages
         return apsw.SQLITE_OK
 
-    def wants_checkpoint(self) -> bool:
-        return self._log_pages >= LOG_PAGES
+    def wants_checkpoint(self, *, is_quiet: bool = False) -> bool:
+        return self._log_pages >= (QUIET_LOG_PAGES if is_quiet else LOG_PAGES)
 
     def checkpoint(self) -> None:
         with database.saying("checkpoint", self._path):

@@ -251,7 +251,7 @@ class PostgresWriter:
     def _repair(self) -> None:
         checking.repair(self._link, self._words)
 
-    def wants_checkpoint(self) -> bool:
+    def wants_checkpoint(self, *, is_quiet: bool = False) -> bool:
         return False
 
     def checkpoint(self) -> None:

@@ -1,0 +1,90 @@
+"""Housekeeping waits for the end of a back-fill, but not for ever, and the log is brought in meanwhile."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+import trio
+from trio.testing import MockClock
+
+from memd.ledger.store import sqlite
+from memd.service import ledger as module
+from memd.service.ledger import Ledger
+from memd.service.watcher import Watcher
+from support_ledger import Ledger as Store
+from support_ledger import batch, entry
+
+
+def made(tmp_path: Path, **importer: Any) -> tuple[Ledger, Any]:
+    ledger = Ledger(bytes(tmp_path), Watcher(step_ms=50, poll=False))
+    told = SimpleNamespace(put_at=trio.current_time(), untidied=0, **importer)
+    ledger.importer = told
+    return ledger, told
+
+
+async def test_it_waits_until_nothing_comes_any_more(tmp_path: Path, autojump_clock: MockClock) -> None:
+    ledger, importer = made(tmp_path)
+    began = trio.current_time()
+
+    async def back_fill() -> None:
+        for _ in range(20):
+            await trio.sleep(2)
+            importer.put_at = trio.current_time()
+
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(back_fill)
+        await ledger._calm(importer)
+    assert trio.current_time() - began == pytest.approx(40 + module.TIDY_S)
+    await ledger._calm(importer)  # nothing came since: no second wait
+    assert trio.current_time() - began == pytest.approx(40 + module.TIDY_S)
+
+
+async def test_it_does_not_wait_when_too_much_has_come(tmp_path: Path, autojump_clock: MockClock) -> None:
+    ledger, importer = made(tmp_path)
+    began = trio.current_time()
+
+    async def back_fill() -> None:
+        for _ in range(20):
+            await trio.sleep(2)
+            importer.put_at = trio.current_time()
+            importer.untidied += module.BACKLOG_BYTES // 10
+
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(back_fill)
+        await ledger._calm(importer)
+        assert trio.current_time() - began < 30
+        nursery.cancel_scope.cancel()
+
+
+async def test_the_log_is_brought_in_while_more_comes(tmp_path: Path) -> None:
+    came = trio.Event()
+    ledger, _ = made(tmp_path, next_batch=came.wait)
+    done = threading.Event()
+    writer: Any = SimpleNamespace(
+        wants_checkpoint=lambda *, is_quiet=False: not done.is_set(), checkpoint=done.set
+    )
+    with trio.fail_after(20):
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(ledger._shorten_log, writer)
+            came.set()
+            while not done.is_set():
+                await trio.lowlevel.checkpoint()
+            nursery.cancel_scope.cancel()
+
+
+def test_at_rest_a_shorter_log_is_worth_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sqlite, "LOG_PAGES", 10_000)
+    monkeypatch.setattr(sqlite, "QUIET_LOG_PAGES", 20)
+    with Store(tmp_path / "ledger") as store:
+        for number in range(20):
+            store.writer.append(batch(entry(f"{number} " + "word " * 400, at=number)))
+        assert not store.writer.wants_checkpoint()
+        assert store.writer.wants_checkpoint(is_quiet=True)
+        store.writer.checkpoint()
+        store.put(entry("one more"))
+        assert not store.writer.wants_checkpoint(is_quiet=True)
+        assert store.problems() == []
