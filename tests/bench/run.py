@@ -73,7 +73,7 @@ def main() -> int:
     print(f"\n{missed} targets missed" if missed else "\nevery target met")
     if options.write:
         table = render((began, os.getloadavg()[0]), failed, is_quick=options.quick)
-        options.write.write_text(replaced(page, table))
+        options.write.write_text(replaced(options.write.read_text(), table))
     return min(missed + len(failed), 125)
 
 

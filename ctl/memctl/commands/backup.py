@@ -157,6 +157,8 @@ def _tell(restored: dict[str, Any], *, as_json: bool) -> None:
     print("restored")
     for one in kept:
         print(f"what was there is in {paths.shown(one)}")
+    if kept:
+        asking.say("Remove that once you do not need it any more: `memctl forget` does not reach it.")
 
 
 def _agrees(looked: dict[str, Any]) -> bool:
