@@ -9,7 +9,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import msgspec
 import pytest
 
 from memd.harness import hooking, launching, losses, model
@@ -117,7 +116,7 @@ def test_it_is_found_started_and_read_without_another_edit(added: Path) -> None:
 
 def test_what_the_page_names_is_there() -> None:
     for kind, field in re.findall(r"`([A-Z][a-z]\w+)\.(\w+)`", PAGE):
-        assert field in {one.name for one in msgspec.structs.fields(TYPES[kind])}, f"{kind}.{field}"
+        assert field in TYPES[kind].__struct_fields__, f"{kind}.{field}"
     for name in set(re.findall(r"`(?:harness/)?(\w+\.py)`", PAGE)) - set(modules()):
         assert (ROOT / "daemon/memd/harness" / name).is_file(), name
     for name in re.findall(r"`?(tests/[\w/]+(?:\.py)?)`?", PAGE):
