@@ -119,7 +119,7 @@ def test_calls_that_met_no_daemon_are_taken_in_and_status_says_when_each_fired(h
         fired = {row["event"]: row["last_at"] for row in hooks["fired"] if row["harness"] == "claude"}
         assert fired["SessionStart"] is not None
         assert fired["UserPromptSubmit"] is None
-        assert "claude: SessionStart less than a minute ago" in home.memctl("status", COLUMNS="200").stdout
+        assert "claude: SessionStart just now" in home.memctl("status", COLUMNS="200").stdout
         assert home.stop(daemon) == 0
     with home.daemon():
         again = {row["event"]: row["last_at"] for row in home.json("status")["hooks"]["fired"]}

@@ -6,7 +6,7 @@ import time
 
 import msgspec
 
-from memd.service.page import count, span, wrapped
+from memd.service.page import age, count, span, wrapped
 
 LEAD = "  hooks      "
 
@@ -66,14 +66,14 @@ def lines(shown: HookRows, width: int) -> list[tuple[str, bool]]:
     """Lines for the page, each with whether it tells of trouble."""
     by_harness: dict[str, list[str]] = {}
     for one in shown.fired:
-        when = "never" if one.age_s is None else f"{span(int(one.age_s * 1000))} ago"
+        when = "never" if one.age_s is None else age(0, int(one.age_s * 1000))
         by_harness.setdefault(one.harness, []).append(f"{one.event} {when}")
     found: list[tuple[str, bool]] = []
     for harness, events in by_harness.items():
         found += [(line, False) for line in wrapped(f"{harness}: {', '.join(events)}", width, _lead(found))]
     if shown.waiting:
-        age = f", the oldest for {span(int(shown.oldest_s * 1000))}" if shown.oldest_s is not None else ""
-        text = f"{count(shown.waiting, 'note')} of hooks still to be taken in{age}"
+        oldest = f", the oldest for {span(int(shown.oldest_s * 1000))}" if shown.oldest_s is not None else ""
+        text = f"{count(shown.waiting, 'note')} of hooks still to be taken in{oldest}"
         found += [(line, True) for line in wrapped(text, width, _lead(found))]
     if shown.trouble:
         found += [(line, True) for line in wrapped(shown.trouble, width, _lead(found))]
