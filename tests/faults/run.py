@@ -31,10 +31,10 @@ _examples = re.compile(r"(\d+) passing examples?, (\d+) failing")
 
 
 class Tally:
-    """What one test came to: outcome, points tried, figures, reason of a skip."""
+    """What one test came to: passed, failed, skipped or none; points tried, figures, why it was skipped."""
 
-    def __init__(self) -> None:
-        self.outcome = "passed"
+    def __init__(self, outcome: str = "none") -> None:
+        self.outcome = outcome
         self.points = 0
         self.figures: list[str] = []
         self.reason = ""
@@ -71,6 +71,7 @@ class Recorder:
             tally.outcome = "skipped"
             tally.reason = _reason(report.longrepr)
         if report.when == "call":
+            tally.outcome = "passed" if tally.outcome == "none" else tally.outcome
             said = _examples.findall(getattr(item, "hypothesis_statistics", ""))
             tally.points += sum(int(passed) + int(failed) for passed, failed in said)
         return report
@@ -136,9 +137,9 @@ def show(rows: Iterable[Row], tests: dict[str, Tally], seconds: float) -> bool:
         ends = Counter(tally.outcome for tally in mine.values())
         ran = ends["passed"] + ends["failed"]
         # a test that counts nothing by itself is one point
-        points = sum(max(tally.points, 1) for tally in mine.values() if tally.outcome != "skipped")
+        points = sum(max(tally.points, 1) for tally in mine.values() if tally.outcome in ("passed", "failed"))
         result = "FAILED" if ends["failed"] else "MISSING" if missing else "ok" if ran else "not run"
-        is_good = is_good and result in ("ok", "not run")
+        is_good = is_good and result in ("ok", "not run") and not ends["none"]
         skipped_in_all += ends["skipped"]
         print(
             f"{row.number:3} {row.fault[:34]:34} {ran:6} {points:8} {ends['failed']:6} {ends['skipped']:7}"

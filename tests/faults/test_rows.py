@@ -44,7 +44,7 @@ def test_a_test_belongs_by_its_whole_name() -> None:
 
 
 def test_the_table_says_what_failed_was_skipped_and_is_missing(capsys: pytest.CaptureFixture[str]) -> None:
-    tests = {name: Tally() for row in ROWS for name in row.tests}
+    tests = {name: Tally("passed") for row in ROWS for name in row.tests}
     assert show(ROWS, tests, 1.0)
     first = ROWS[0].tests[0]
     tests[first].outcome = "failed"
@@ -53,6 +53,8 @@ def test_the_table_says_what_failed_was_skipped_and_is_missing(capsys: pytest.Ca
     tests[first].outcome, tests[first].reason = "skipped", "no such thing here"
     assert show(ROWS, tests, 1.0)
     assert "  1 skipped 1: no such thing here" in capsys.readouterr().out
+    tests[first].outcome = "none"
+    assert not show(ROWS, tests, 1.0), "it never came to run"
     del tests[first]
     assert not show(ROWS, tests, 1.0)
     assert f"  1 missing: {first}" in capsys.readouterr().out

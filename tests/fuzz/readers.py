@@ -242,7 +242,7 @@ def _registry(data: bytes) -> None:
     rows = _refusing(lambda: registry.parse(data), ValueError)
     if rows is not None:
         assert registry.parse(registry.render(rows)) == rows
-        registry.rekeyed(rows, registry.LOCAL, ("default", "app"), ("default", "other"))
+        registry.rekeyed(rows, "local", ("default", "app"), ("default", "other"))
 
 
 COMMAND = "/usr/bin/python3 -I -S /d/memd/hook/memd_hook.py kiro {} || true"
