@@ -7,7 +7,7 @@ import importlib
 import re
 import sys
 from collections.abc import Sequence
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from memd.errors import MemdError
 
@@ -85,6 +85,19 @@ _choice = re.compile(r"invalid choice: '(?P<word>[^']*)' \(choose from (?P<known
 
 class Parser(argparse.ArgumentParser):
     """argparse with the exit status of sysexits(3), which names what a mistyped word may have meant."""
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        """Words that nobody knows are an error of the command they were given to, with its usage."""
+        found, unknown = super().parse_known_args(args, namespace)
+        if unknown and not any(isinstance(one, argparse._SubParsersAction) for one in self._actions):
+            self.error(f"unrecognized arguments: {' '.join(unknown)}{self._options_near(unknown[0])}")
+        return found, unknown
+
+    def _options_near(self, word: str) -> str:
+        from memctl import helping
+
+        known = [name for one in self._actions for name in one.option_strings if name.startswith("--")]
+        return helping.perhaps(helping.near(word, known)) if word.startswith("--") else ""
 
     def error(self, message: str) -> NoReturn:
         self.print_usage(sys.stderr)

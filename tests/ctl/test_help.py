@@ -94,6 +94,25 @@ def test_a_mistyped_action_is_answered_likewise(capsys: pytest.CaptureFixture[st
     assert "did you mean `list`?" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    ("words", "usage", "says"),
+    [
+        (["config", "--nope"], "usage: memctl config [", "unrecognized arguments: --nope\n"),
+        (["sessions", "--limits", "3"], "usage: memctl sessions [", "did you mean `--limit`?"),
+        (["memory", "list", "extra"], "usage: memctl memory list [", "unrecognized arguments: extra\n"),
+    ],
+)
+def test_a_word_that_is_unknown_is_told_with_the_usage_of_its_command(
+    words: list[str], usage: str, says: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as ended:
+        cli.run(words)
+    assert ended.value.code == 64
+    err = capsys.readouterr().err
+    assert err.startswith(usage)
+    assert says in err
+
+
 # ------------------------------------------------------------------------------- the manual page
 
 REQUESTS = {".TH", ".SH", ".SS", ".TP", ".PP", ".B", ".I", ".br", ".nf", ".fi", '.\\"'}
