@@ -70,10 +70,10 @@ def main() -> int:
         except (Exception, SystemExit) as reason:  # noqa: BLE001 - the others are still worth having
             print(f"\n{name} could not be measured: {type(reason).__name__}: {reason}", file=sys.stderr)
             failed.append(name)
+        if options.write:  # each time, so that a run that is stopped leaves what it has
+            table = render((began, os.getloadavg()[0]), failed, is_quick=options.quick)
+            options.write.write_text(replaced(options.write.read_text(), table))
     print(f"\n{missed} targets missed" if missed else "\nevery target met")
-    if options.write:
-        table = render((began, os.getloadavg()[0]), failed, is_quick=options.quick)
-        options.write.write_text(replaced(options.write.read_text(), table))
     return min(missed + len(failed), 125)
 
 

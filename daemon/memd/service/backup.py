@@ -5,18 +5,20 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from functools import partial
+from typing import TYPE_CHECKING
 
 import structlog
 import trio
 
 import memd
-from memd import protocol
+from memd import heap, protocol
 from memd.errors import Refused, TryAgain, UsageError
-from memd.service import backup_write
 from memd.service.backup_places import Roots
-from memd.service.backup_write import Collected, Writer
 from memd.service.ledger import Ledger
 from memd.service.topics import MemoryTopics
+
+if TYPE_CHECKING:
+    from memd.service.backup_write import Collected, Written
 
 LOOK_S = 0.5  # between two looks whether the asker is still there
 
@@ -58,6 +60,8 @@ class Backups:
                 remedy=f"Use pg_dump, for instance: pg_dump --format=custom --schema={self._schema()}"
                 " --file=memd.dump DATABASE",
             )
+        from memd.service import backup_write  # archives cost a megabyte: not for the daemons that make none
+
         if self._is_busy:
             raise TryAgain("another backup is being made")
         self._is_busy, self._is_called_off = True, False
@@ -66,12 +70,13 @@ class Backups:
             written = await self._ledger.at_rest(lambda: self._written(path, small, is_there))
         finally:
             self._is_busy, self._step = False, protocol.BackupStep()
+            await trio.to_thread.run_sync(heap.give_back)
         log.info("backup.made", size=written.size, files=written.files)
         return protocol.BackedUp(path=path, size=written.size, files=written.files, left_out=written.left_out)
 
-    async def _written(
-        self, path: bytes, small: Collected, is_there: Callable[[], bool]
-    ) -> backup_write.Written:
+    async def _written(self, path: bytes, small: Collected, is_there: Callable[[], bool]) -> Written:
+        from memd.service.backup_write import Writer
+
         writer = Writer(self._roots, memd.__version__, self._note)
         refusal: Exception | None = None
         async with trio.open_nursery() as nursery:
