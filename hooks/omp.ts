@@ -25,10 +25,10 @@ const HARNESS = "omp";
 
 const CONNECT_MS = 250; // a full backlog: try again this long
 const REPORT_MS = 250;
-const CONTEXT_MS = 1000;
+const CONTEXT_MS = 2000;
 const MAX_ANSWER_BYTES = 8 << 20;
 const MAX_REMEMBERED = 1000; // sessions of one long-lived process
-const MAX_TRIES = 3; // of one session to get its context from a memd that does not answer
+const MAX_TRIES = 2; // of one session to get its context from a memd that does not answer
 
 function homeDir() {
   const home = process.env.HOME;
@@ -183,7 +183,7 @@ async function contextOf(session, stdin, runId) {
   const told = await ask("context", stdin, runId, CONTEXT_MS);
   if (told === undefined) {
     known.isTold = false;
-    if (Date.now() - askedAt > CONTEXT_MS / 4) known.tries += 1; // away costs nothing, hung costs a second
+    if (Date.now() - askedAt > CONTEXT_MS / 4) known.tries += 1; // away costs nothing, hung costs all of it
   }
   return told || "";
 }

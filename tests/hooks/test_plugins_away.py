@@ -19,7 +19,7 @@ from support_daemon import SOURCES
 
 pytestmark = needs_node
 
-SLACK_MS = 2000  # for a busy machine; the limits themselves are 1000 and 250
+SLACK_MS = 2000  # for a busy machine; the limits themselves are 2000 and 250
 
 
 @pytest.fixture
@@ -67,14 +67,14 @@ def test_memd_that_comes_later_is_asked_again(desk: Desk, kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", ["pi", "opencode"])
-def test_hung_memd_costs_a_second_a_few_times_and_keeps_no_process_alive(desk: Desk, kind: str) -> None:
+def test_hung_memd_costs_two_seconds_twice_and_keeps_no_process_alive(desk: Desk, kind: str) -> None:
     with desk.stub(lambda message: None) as stub:
         played = desk.play(kind, *[prompt(kind, "s1")] * 5)
     assert all(told(kind, result) == [] for result in played.results)
     slow = [result["ms"] for result in played.results if result["ms"] > 500]
-    assert len(slow) == 3
-    assert max(slow) < 1000 + SLACK_MS
-    assert stub.events().count("context") <= 3
+    assert len(slow) == 2
+    assert max(slow) < 2000 + SLACK_MS
+    assert stub.events().count("context") <= 2
     assert played.said == []
 
 
@@ -111,7 +111,7 @@ def test_full_backlog_is_given_up(desk: Desk, kind: str) -> None:
         for peer in waiting:
             peer.close()
     assert told(kind, played.results[0]) == []
-    assert played.results[0]["ms"] < 1000 + SLACK_MS
+    assert played.results[0]["ms"] < 2000 + SLACK_MS
     assert played.said == []
 
 
