@@ -117,6 +117,8 @@ class Trial:
         )
         if self.adapter.hooks is None:
             return
+        # a login that lies in a settings file came with the hooks that the person has there already
+        self.home.memctl("uninstall-hooks", "--agent", self.engine.harness, "--apply")
         before = _tree(self.home.path)
         first = self.home.memctl("install-hooks", "--agent", self.engine.harness, "--apply")
         again = self.home.memctl("install-hooks", "--agent", self.engine.harness)

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+import support_kept_engines
 from support_stand_ins import install
 from support_terminal import Terminal
 
@@ -90,6 +91,17 @@ def test_only_logins_are_copied_and_only_the_own_one(world: dict[str, str]) -> N
         assert not (home / ".codex/history.jsonl").exists()
         assert not (home / ".ssh").exists()
     assert not (claude / ".codex/auth.json").exists()
+
+
+def test_hooks_that_the_person_has_already_are_no_failure(world: dict[str, str]) -> None:
+    support_kept_engines.install(Path(world["PATH"].partition(":")[0]))
+    hook = "python3 -I -S /home/me/.local/share/memd/hook/memd_hook.py kimi Stop || true"
+    settings = Path(world["HOME"]) / ".kimi-code/config.toml"
+    settings.write_text(f'token = "SECRET"\n\n[[hooks]]\nevent = "Stop"\ncommand = "{hook}"\n')
+    before = settings.read_bytes()
+    (report,) = run(world, "--harness", "kimi", "--deterministic-only")
+    assert report["checks"]["hooks"] == "ok"
+    assert settings.read_bytes() == before
 
 
 def test_a_login_that_a_person_names_is_copied_too(world: dict[str, str]) -> None:
