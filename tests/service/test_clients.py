@@ -97,6 +97,19 @@ async def test_runs_that_are_over_go_and_the_file_stays_small(
     assert b"r2" in file.read_bytes()
 
 
+async def test_only_runs_that_go_on_are_taken_over_from_an_earlier_daemon(tmp_path: Path) -> None:
+    file = tmp_path / "clients.json"
+    first = Clients(os.fsencode(file), b"/")
+    for id in ("r1", "r2"):
+        await first.note(id, client(own_git(tmp_path / id)))
+    knows = Clients(os.fsencode(file), b"/")
+    knows.keep({"r2", "r9"})
+    await knows.note("r3", client(tmp_path))
+    assert (await knows.checkpoint(run_in(tmp_path, "r1"))).head == ""
+    assert (await knows.checkpoint(run_in(tmp_path, "r2"))).head == HEAD
+    assert b'"r1"' not in file.read_bytes()
+
+
 async def test_a_disk_that_refuses_costs_no_launch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*_: object) -> None:
         raise DiskError("write", b"clients.json", OSError(28, "no space left"))

@@ -6,6 +6,8 @@ since: the few variables that git needs are kept in one small file until the run
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 import msgspec
 import structlog
 import trio
@@ -45,6 +47,10 @@ class Clients:
             await trio.to_thread.run_sync(disk.replace_file, self._path, text, limiter=self._one_at_a_time)
         except DiskError as reason:
             log.warning("client.not_noted", reason=str(reason))
+
+    def keep(self, active: Collection[str]) -> None:
+        """Forget all other runs: an earlier daemon may not have written down that they are over."""
+        self._of = {run: client for run, client in self._of.items() if run in active}
 
     def forget(self, run: str) -> None:
         """The run is over; the file says so with the next note."""

@@ -348,6 +348,7 @@ class Launches:
             return
         self._has_swept = True
         active = await self._records.ask(lambda reader: reader.workstreams.active_runs())
+        self._clients.keep({run.id for run in active})
         await trio.to_thread.run_sync(self._doorways.sweep, {run.id for run in active})
 
 
