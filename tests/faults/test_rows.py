@@ -33,7 +33,7 @@ def test_every_test_that_a_row_names_is_there(row: Row) -> None:
 def test_every_file_of_faults_belongs_to_a_row() -> None:
     named = {name.partition("::")[0] for row in ROWS for name in row.tests}
     here = {f"tests/faults/{path.name}" for path in Path(__file__).parent.glob("test_*.py")}
-    assert here - named == {"tests/faults/test_rows.py"}
+    assert here - named <= {"tests/faults/test_rows.py"}, "say in tests/faults/rows.py what it proves"
 
 
 def test_a_test_belongs_by_its_whole_name() -> None:
