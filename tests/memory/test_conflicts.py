@@ -7,11 +7,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memd.memory import conflicts
-from memd.memory.plan import Copy, Found, Keep, MergeIndex, Replace
+from memd.memory.plan import Copy, Found, Keep, MergeIndex, Plan, Replace
 
 
 def note(rel: bytes, digest: bytes, mtime_ns: int = 1, size: int = 1) -> Found:
     return Found(rel, "file", size=size, mtime_ns=mtime_ns, digest=digest)
+
+
+def rounds(owned: list[Found]) -> list[tuple[Plan, tuple[Found, ...]]]:
+    return [(one.plan, one.copies) for one in conflicts.make(owned)]
 
 
 COPY = b"note.sync-conflict-20260203-101500-ABCDEF7.md"
@@ -39,6 +43,9 @@ COPY = b"note.sync-conflict-20260203-101500-ABCDEF7.md"
         ),
         (b"note.md", None),
         (b"note (1).md", None),
+        (b".syncthing.LICENSE.sync-conflict-20260203-101500-ABCDEFG.tmp", None),
+        (b"~syncthing~LICENSE.sync-conflict-20260203-101500-ABCDEFG.tmp", None),
+        (b".stversions/note.sync-conflict-20260203-101500-ABCDEFG.md", None),
         (b"note-laptop.md", None),
         (b"how a sync-conflict-20260203 happens.md", None),
         (b".sync-conflict-20260203-101500-ABCDEFG.md", None),
@@ -57,11 +64,11 @@ def test_any_name_is_judged(name: bytes) -> None:
 
 
 def test_the_later_of_the_two_has_the_name_and_the_other_is_kept() -> None:
-    [older] = conflicts.make([note(b"note.md", b"ours", 5), note(COPY, b"theirs", 3)])
+    [(older, _)] = rounds([note(b"note.md", b"ours", 5), note(COPY, b"theirs", 3)])
     [_folder, kept] = older.steps
     assert isinstance(kept, Keep)
     assert (kept.source, kept.kept.startswith(b"_superseded/note.md.conflict.")) == (COPY, True)
-    [newer] = conflicts.make([note(b"note.md", b"ours", 3), note(COPY, b"theirs", 5)])
+    [(newer, _)] = rounds([note(b"note.md", b"ours", 3), note(COPY, b"theirs", 5)])
     [_folder, replaced] = newer.steps
     assert isinstance(replaced, Replace)
     assert (replaced.to, replaced.source) == (b"note.md", COPY)
@@ -70,32 +77,30 @@ def test_the_later_of_the_two_has_the_name_and_the_other_is_kept() -> None:
 
 def test_an_index_is_merged_as_one() -> None:
     copy = b"MEMORY.sync-conflict-20260203-101500-ABCDEFG.md"
-    [plan] = conflicts.make([note(b"MEMORY.md", b"ours"), note(copy, b"theirs")])
+    [(plan, _)] = rounds([note(b"MEMORY.md", b"ours"), note(copy, b"theirs")])
     [step] = [step for step in plan.steps if isinstance(step, MergeIndex)]
     assert step.source == copy
 
 
 def test_a_copy_whose_note_is_gone_brings_it_back() -> None:
-    [plan] = conflicts.make([note(COPY, b"theirs")])
+    [(plan, _)] = rounds([note(COPY, b"theirs")])
     [step] = plan.steps
     assert isinstance(step, Copy)
     assert (step.to, step.source) == (b"note.md", COPY)
 
 
-def test_equal_copies_those_merged_before_and_history_are_left_alone() -> None:
+def test_equal_copies_ask_for_no_step_and_history_is_left_alone() -> None:
     same = [note(b"note.md", b"same"), note(COPY, b"same")]
-    assert [plan.steps for plan in conflicts.make(same)] == [()]
-    other = [note(b"note.md", b"ours", 5), note(COPY, b"theirs", 3)]
-    assert conflicts.make(other, merged={COPY: b"theirs"}) == []
-    assert len(conflicts.make(other, merged={COPY: b"as it was"})) == 1
+    assert [plan.steps for plan, _ in rounds(same)] == [()]
     assert conflicts.make([note(b"note.md", b"a"), note(b"_superseded/" + COPY, b"b")]) == []
     assert conflicts.make([note(b"note.md", b"a"), Found(COPY, "folder")]) == []
 
 
 def test_several_copies_of_one_note_come_one_after_the_other_the_oldest_first() -> None:
     second = b"note (conflicted copy 2026-02-04 101500).md"
-    plans = conflicts.make([note(b"note.md", b"a", 1), note(second, b"c", 9), note(COPY, b"b", 5)])
-    assert [[getattr(step, "source", b"") for step in plan.steps][-1] for plan in plans] == [COPY, second]
+    found = rounds([note(b"note.md", b"a", 1), note(second, b"c", 9), note(COPY, b"b", 5)])
+    assert [[copy.target for copy in copies] for _, copies in found] == [[COPY], [second]]
+    assert [[getattr(step, "source", b"") for step in plan.steps][-1] for plan, _ in found] == [COPY, second]
 
 
 @pytest.mark.parametrize(

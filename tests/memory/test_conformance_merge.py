@@ -349,13 +349,15 @@ def test_a_note_written_anew_after_it_was_deleted_is_taken(world: World) -> None
     assert notes(world.owned(agent)) == {b"note.md": b"same words"}
 
 
-def test_an_owned_folder_that_is_lost_altogether_is_filled_from_what_was_set_aside(world: World) -> None:
+def test_an_owned_folder_that_is_given_up_is_filled_from_what_was_set_aside(
+    world: World,
+) -> None:
     login, agent = world.login(), world.agent()
     put(world.entry(login, agent) + b"/note.md", b"kept aside")
     world.enroll(agent)
     os.unlink(world.owned(agent) + b"/note.md")
     os.rmdir(world.owned(agent))
-    world.heal()
+    world.enroll(agent)
     assert notes(world.owned(agent)) == {b"note.md": b"kept aside"}
     assert leads_to(world.entry(login, agent), world.owned(agent))
 

@@ -81,10 +81,10 @@ def test_a_dry_run_says_everything_and_writes_nothing(world: World) -> None:
 
 
 def test_a_dry_run_before_there_is_an_owned_folder(world: World) -> None:
-    login, agent = world.login(), world.agent()
+    agent = world.agent()
     world.enroll(agent)
-    os.unlink(world.entry(login, agent))
     os.rmdir(world.owned(agent))
+    login = world.login()
     put(world.entry(login, agent) + b"/MEMORY.md", b"- [A](a.md)\n")
     (entry,) = world.heal(dry_run=True)
     assert entry.outcome == "migrated" and "merge the index MEMORY.md" in entry.steps

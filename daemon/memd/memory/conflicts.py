@@ -1,8 +1,8 @@
 """What a program that syncs a folder leaves when two machines changed one note: recognised, and merged. Pure.
 
 A conflict copy is a note of the same name that lost a race, so it is merged like one that comes from another
-folder: the later one has the name, the other is kept under `_superseded/`, an index is merged as one. The
-copy itself is not taken away: the program that made it would bring it back, and it is somebody's text.
+folder: the later one has the name, the other is kept under `_superseded/`, an index is merged as one. What
+is done with the copy itself afterwards is `rejoin`'s.
 
     note.sync-conflict-20260203-101500-ABCDEFG.md             Syncthing; older ones without the machine
     note (conflicted copy 2026-02-03 101500).md               Nextcloud, ownCloud, OpenCloud
@@ -10,7 +10,9 @@ copy itself is not taken away: the program that made it would bring it back, and
     note_conflict-20260203-101500.md                          older ownCloud
     note.md (SFConflict me@example.org 2026-02-03-10-15-00)   Seafile, with or without the address
 
-Names that people give as well (`note (1).md`, `note-laptop.md`) are notes. A file that git left with its
+Names that people give as well (`note (1).md`, `note-laptop.md`) are notes. Names that begin with a dot are
+left to the programs whose they are: `.syncthing.note.md.tmp` and the like are not whole yet, `.stversions`
+holds old versions. A file that git left with its
 marks in it is no copy of anything: `has_marks` tells it; it stays as it is until somebody has decided.
 
 source  manuals of Nextcloud's desktop client 3.12, ownCloud's 2.5, OpenCloud's, and Seafile's help, read
@@ -24,6 +26,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
+import msgspec
 from msgspec.structs import replace
 
 from memd.memory.names import SUPERSEDED
@@ -50,8 +53,20 @@ _FORMS: Final = (
 )
 
 
+_UNFINISHED: Final = (b".", b"~syncthing~")
+
+
+class Round(msgspec.Struct, frozen=True):
+    """A plan, and the copies that it is about."""
+
+    plan: Plan
+    copies: tuple[Found, ...]
+
+
 def original_of(rel: bytes) -> bytes | None:
     """The note that a conflict copy is one of; None for anything else. Copies of copies lead to the first."""
+    if any(part.startswith(_UNFINISHED) for part in rel.split(b"/")):
+        return None
     folder, slash, name = rel.rpartition(b"/")
     found = None
     while made := _once(name):
@@ -99,25 +114,26 @@ def split(owned: Iterable[Found]) -> tuple[list[Found], list[Found]]:
 def make(
     owned: Iterable[Found],
     *,
-    merged: Mapping[bytes, bytes] | None = None,
+    carried_once: Mapping[tuple[bytes, bytes], int] | None = None,
     folding: Folding | None = None,
-) -> Sequence[Plan]:
-    """The steps that bring the conflict copies of a folder into its notes; empty when there is nothing to do.
+) -> Sequence[Round]:
+    """The steps that bring the conflict copies of a folder into its notes; empty when there are none.
 
     One plan after the other, since several copies may be of one note: each is to be made anew when the one
-    before has been done, from another look. Every copy stays where it is.
+    before has been done, from another look. No step touches a copy itself.
 
-    merged  digests of copies that were merged before and have not changed, by where they lie
+    carried_once  see `make_plan`
     """
     notes, copies = split(owned)
-    known = merged or {}
-    new = [one for one in copies if known.get(one.target) != one.digest or not one.digest]
     rounds: list[list[Found]] = []
-    for one in sorted(new, key=lambda found: (found.rel, found.mtime_ns, found.target)):
+    for one in sorted(copies, key=lambda found: (found.rel, found.mtime_ns, found.target)):
         for held in rounds:
             if all(other.rel != one.rel for other in held):
                 held.append(one)
                 break
         else:
             rounds.append([one])
-    return [make_plan(notes, held, label=LABEL, folding=folding) for held in rounds]
+    return [
+        Round(make_plan(notes, held, label=LABEL, carried_once=carried_once, folding=folding), tuple(held))
+        for held in rounds
+    ]

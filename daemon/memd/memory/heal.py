@@ -17,23 +17,23 @@ from memctl.paths import shown
 from memd import disk
 from memd.checkout import project_root
 from memd.errors import MemdError, TryAgain
-from memd.memory import home, sources, takeover, unenroll
+from memd.memory import home, rejoin, sources, takeover, unenroll
 from memd.memory.agents import Enrolment
 from memd.memory.belongs import foreign_cwd
 from memd.memory.config_homes import ConfigHome
 from memd.memory.decide import ACTS, Decision, Facts, decide, temporary_objection
 from memd.memory.dryrun import planned
 from memd.memory.index import WARN_LINES, line_count
-from memd.memory.journal import GiveBack, Journal, MoveOut, Recheck, TakeOver
+from memd.memory.journal import GiveBack, Journal, MoveOut, Recheck, Rejoin, TakeOver
 from memd.memory.key import project_key
 from memd.memory.look import look_at
 from memd.memory.moveout import move_out, resume_move_out
 from memd.memory.names import INDEX
 from memd.memory.record import AgentFiles, Record, Records, Source
-from memd.memory.report import at_rest, counted, failed, index_warning
+from memd.memory.report import at_rest, counted, failed, index_warning, left_behind
 from memd.memory.where import entry_path
-from memd.memory.work import Surroundings, Work
-from memd.protocol import Entry
+from memd.memory.work import Surroundings, Work, was_there
+from memd.protocol import Entry, LeftBehind
 
 MAX_TRIES = 4  # at an entry that changes while it is worked on
 MAX_INDEX_BYTES = 1 << 20
@@ -67,7 +67,8 @@ class Healing:
         self._now_ms = now_ms
         self._key = project_key(enrolment.home)
         self._results: dict[bytes, Entry] = {}  # of entries that were worked on
-        self._place: home.OwnedPlace | None = None  # None: the agent home itself is in no order
+        self._copies_left: tuple[LeftBehind, ...] = ()  # conflict copies that stay where they are
+        self._place: home.OwnedPlace | None = None  # None: agent home or owned folder are not there
 
     def run(self) -> tuple[Entry, ...]:
         """Heal; raises only what concerns all entries alike (the state folder cannot be read)."""
@@ -94,7 +95,12 @@ class Healing:
                     )
                 except MemdError as reason:
                     self._results[entry.path] = failed(entry, reason)
-        return self._report(record, looks)
+        entries = self._report(record, looks)
+        steps = self._steps_for_copies()
+        if entries and steps:
+            first = msgspec.structs.replace(entries[0], steps=(*entries[0].steps, *steps))
+            entries = (first, *entries[1:])
+        return entries
 
     # ---------------------------------------------------------------- looking
 
@@ -111,6 +117,10 @@ class Healing:
         self._place = home.inspect(agent_home, self._enrolment.owned, self._around.logins)
         if self._place.state == "obstacle":
             return Decision("skip", self._place.obstacle, "Put a real folder in its place.")
+        if self._place.state == "missing" and was_there(self._enrolment, self._around, self._files.record()):
+            reason = f"away: the agent's memory {shown(self._enrolment.owned)} is not there now"
+            self._place = None
+            return Decision("skip", reason, home.AWAY)
         return None
 
     def _looks(self) -> list[Look]:
@@ -153,6 +163,7 @@ class Healing:
             self._place.state == "in-login"
             or any(look.decision.action in ACTS for look in looks)
             or any(self._has_news(source) for source in record.sources)
+            or self._has_copies()
         )
 
     # ---------------------------------------------------------------- working
@@ -167,6 +178,7 @@ class Healing:
                 if look.facts.path not in self._results:
                     self._heal(work, look.login)
             self._recheck(work)
+            self._rejoin(work)
             for journal in unfinished:
                 entry = self._results.get(journal.path)
                 if entry is None or entry.outcome != "failed":
@@ -186,6 +198,8 @@ class Healing:
                 case Recheck():
                     work.won[journal.path] = journal.won
                     again.append(journal)
+                case Rejoin():
+                    work.won[journal.path] = journal.won
                 case GiveBack():
                     self._resume(work, journal)
         return again
@@ -203,6 +217,8 @@ class Healing:
             result = takeover.resume(work, login, journal, entry)
         except takeover.Changed:
             return False
+        except home.Away:
+            return True  # it is finished when the owned folder is back
         except MemdError as reason:
             result = failed(entry, reason)
         if result is not None:
@@ -218,7 +234,7 @@ class Healing:
             try:
                 self._results[entry.path] = self._act(work, look, entry)
                 return
-            except takeover.Changed:
+            except (takeover.Changed, home.Away):
                 continue
             except MemdError as reason:
                 self._results[entry.path] = failed(entry, reason)
@@ -245,6 +261,8 @@ class Healing:
             entry = self._results.get(source.entry) or self._last(work.record, source.entry)
             try:
                 noted, tally = sources.merge_news(work, source)
+            except home.Away:
+                return
             except MemdError as reason:
                 if entry is not None:
                     self._results[source.entry] = failed(entry, reason)
@@ -260,6 +278,50 @@ class Healing:
         except MemdError:
             return True  # trying to merge finds the words for it
 
+    def _has_copies(self) -> bool:
+        if self._place is None or self._place.state != "folder":
+            return False
+        try:
+            return bool(rejoin.copies_in(self._enrolment, self._now_ms))
+        except home.Away:
+            return False
+        except MemdError:
+            return True  # trying to merge finds the words for it
+
+    def _steps_for_copies(self) -> tuple[str, ...]:
+        if self._place is None or self._place.state != "folder":
+            return ()
+        try:
+            copies = rejoin.copies_in(self._enrolment, self._now_ms)
+        except MemdError:
+            return ()
+        return tuple(
+            f"merge the conflict copy {shown(copy.target)} into {shown(copy.rel)}, and keep it in _superseded"
+            for copy in copies
+        )
+
+    def _rejoin(self, work: Work) -> None:
+        """Bring conflict copies in; what is to be told of it is told with the first entry."""
+        if self._objection() is not None or self._place is None or self._place.state != "folder":
+            return
+        login = next(iter(self._around.logins), None)
+        path = entry_path(self._enrolment.home, self._key, login.path).path if login is not None else b""
+        try:
+            done = rejoin.rejoin(work)
+        except home.Away:
+            return
+        except MemdError as reason:
+            if login is None:
+                raise
+            self._results[path] = failed(self._results.get(path) or self._blank(login, path), reason)
+            return
+        self._copies_left = left_behind(self._enrolment.owned, done.left)
+        if login is not None and done.moved:
+            last = self._last(work.record, path)
+            entry = self._results.get(path) or (last and msgspec.structs.replace(last, left_behind=()))
+            if entry is not None and entry.outcome in ("linked", "migrated"):
+                self._results[path] = counted(msgspec.structs.replace(entry, changed=True), done.tally)
+
     # -------------------------------------------------------------- reporting
 
     def _blank(self, login: ConfigHome, path: bytes) -> Entry:
@@ -270,7 +332,11 @@ class Healing:
 
     def _report(self, record: Record, looks: list[Look]) -> tuple[Entry, ...]:
         warning = self._index_warning()
-        return tuple(self._told(look, record, warning) for look in looks)
+        entries = [self._told(look, record, warning) for look in looks]
+        if entries and self._copies_left:
+            left = (*entries[0].left_behind, *self._copies_left)
+            entries[0] = msgspec.structs.replace(entries[0], left_behind=left)
+        return tuple(entries)
 
     def _told(self, look: Look, record: Record, warning: tuple[str, str]) -> Entry:
         entry = self._results.get(look.facts.path)

@@ -7,6 +7,7 @@ data would die with the login; that is put right.
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 from collections.abc import Sequence
@@ -17,12 +18,20 @@ import msgspec
 from memctl.paths import shown
 from memd import disk
 from memd.disk import Folder
-from memd.errors import Refused
+from memd.errors import DiskError, Refused, TryAgain
 from memd.memory.agents import OWN_FOLDER
 from memd.memory.config_homes import ConfigHome
 from memd.memory.decide import is_within
 
 IGNORE_ALL = b"# memd keeps an agent's memory here; it is not part of the project\n*\n"
+
+
+_GONE = frozenset({errno.ENOENT, errno.ENOTDIR, errno.ELOOP})
+AWAY = "Bring it back; or `memctl enroll` the agent again, and it begins with what was set aside."
+
+
+class Away(TryAgain):
+    """The owned folder was there before and is not there now."""
 
 
 class OwnedPlace(msgspec.Struct, frozen=True, kw_only=True):
@@ -101,3 +110,14 @@ def open_owned(home: bytes, owned: bytes) -> tuple[Folder, bool]:
         if is_new:
             holder.sync()
         return holder.folder(name), is_new
+
+
+def open_known(home: bytes, owned: bytes) -> Folder:
+    """The owned folder as it is, nothing made; raises Away when it is not there, DiskError."""
+    try:
+        with disk.open_folder(home) as top:
+            return top.below(parts_of(home, owned))
+    except DiskError as reason:
+        if reason.errno not in _GONE:
+            raise
+        raise Away(f"{shown(owned)} is not there now", remedy=AWAY) from reason

@@ -6,6 +6,7 @@ agent next finishes what it says. Every state in between can be told from what i
     TakeOver   the entry still has the inode `ino`, or the link does and that inode has moved to `aside`.
                A link of ours at `aside` before the exchange was made ahead for it
     Recheck    nothing but notes is on the way
+    Rejoin     the same; each conflict copy is where it was, or kept
     MoveOut    the owned folder is still a link, or it is a folder and `copy` is that link
     GiveBack   the entry is still the link, or it is a folder and `copy` is that link
 """
@@ -39,6 +40,10 @@ class Recheck(Doing, frozen=True, kw_only=True, tag="recheck"):
     ino: int
 
 
+class Rejoin(Doing, frozen=True, kw_only=True, tag="rejoin"):
+    """Conflict copies in the owned folder are brought into its notes."""
+
+
 class MoveOut(Doing, frozen=True, kw_only=True, tag="move-out"):
     """The owned folder is a link into a login: its content is brought home."""
 
@@ -52,4 +57,4 @@ class GiveBack(Doing, frozen=True, kw_only=True, tag="give-back"):
     copy: bytes  # the name beside the entry under which it is put together
 
 
-Journal = TakeOver | Recheck | MoveOut | GiveBack
+Journal = TakeOver | Recheck | Rejoin | MoveOut | GiveBack

@@ -89,7 +89,7 @@ class Merge:
     def run(self) -> bool:
         """Merge until a look finds nothing to do; says whether that was reached. Raises DiskError."""
         if self._is_resumed and self._owned is not None:
-            self._flush_all(self._owned)
+            flush_all(self._owned)
             self._is_resumed = False
         stale: set[bytes] = set()
         for turn in range(MAX_ROUNDS):
@@ -185,10 +185,11 @@ class Merge:
                     self._won[won.to] = won
         self._claimed = ()
 
-    def _flush_all(self, owned: Folder) -> None:
-        """Flush what a merge that was cut off may not have got to."""
-        for found in tree.survey(owned):
-            if found.kind == "folder" and not found.trouble:
-                with owned.below(found.rel.split(b"/")) as folder:
-                    folder.sync()
-        owned.sync()
+
+def flush_all(owned: Folder) -> None:
+    """Flush what work on an owned folder that was cut off may not have got to; raises DiskError."""
+    for found in tree.survey(owned):
+        if found.kind == "folder" and not found.trouble:
+            with owned.below(found.rel.split(b"/")) as folder:
+                folder.sync()
+    owned.sync()

@@ -169,9 +169,18 @@ class Ownership:
             raise Refused(place.obstacle, remedy="Put a real folder in its place, or move it away.")
         enrolment, is_new = self._agents.add(root, owned, now_ms=now_ms)
         if place.state == "missing":
-            open_owned(root, enrolment.owned)[0].close()
+            self._begin(enrolment, now_ms)
         entries = self._heal(enrolment, self._around(), now_ms=now_ms)
         return protocol.Enrolled(agent=enrolment.agent(), entries=entries, is_new=is_new)
+
+    def _begin(self, enrolment: Enrolment, now_ms: int) -> None:
+        """Make the owned folder. If there was one, it is given up: what was set aside is merged again."""
+        files = self._records.of(enrolment.home)
+        record = files.record()
+        if record != record.begun_anew(now_ms):
+            with files.lock():
+                files.save(files.record().begun_anew(now_ms))
+        open_owned(enrolment.home, enrolment.owned)[0].close()
 
     def _refuse_odd_home(self, root: bytes) -> None:
         if root == b"/":
@@ -251,7 +260,8 @@ class Ownership:
         with files.lock():
             files.clean()
             state = inspect(enrolment.home, enrolment.owned, ()).state
-            if state in ("folder", "missing"):
+            parent_path = os.path.dirname(enrolment.owned)
+            if state == "folder" or (state == "missing" and disk.look(parent_path) is not None):
                 with open_parent(enrolment.home, enrolment.owned) as parent:
                     clean_folder(parent)
                     if state == "folder":

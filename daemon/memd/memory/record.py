@@ -84,6 +84,16 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
         others = tuple(s for s in self.sources if s.ino != source.ino and s.path != source.path)
         return msgspec.structs.replace(self, sources=(*others, source)[-MAX_SOURCES:])
 
+    def begun_anew(self, now_ms: int) -> Record:
+        """The same for an owned folder that is made anew: what was set aside is merged again.
+
+        The old folder is gone altogether, so nobody deleted its notes one by one.
+        """
+        if not (self.carried or self.sources):
+            return self
+        anew = tuple(msgspec.structs.replace(s, seen=(), changed_ms=now_ms) for s in self.sources)
+        return msgspec.structs.replace(self, carried=(), sources=anew)
+
     def source_at(self, path: bytes, ino: int) -> Source | None:
         """What is known about a folder, by its place or, where it was moved, by itself."""
         for source in self.sources:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 
 import msgspec
@@ -14,12 +15,14 @@ from memd.memory.agents import Enrolment
 from memd.memory.config_homes import ConfigHome
 from memd.memory.decide import Circumstances
 from memd.memory.journal import Journal
+from memd.memory.key import project_key
 from memd.memory.merge import Merge, Seen
 from memd.memory.names import label_of
 from memd.memory.plan import Folding, Plan
 from memd.memory.record import AgentFiles, Record, Records, Source, Target
 from memd.memory.report import left_behind
 from memd.memory.tree import folding_of
+from memd.memory.where import entry_path
 
 
 class Surroundings(msgspec.Struct, frozen=True, kw_only=True):
@@ -55,24 +58,20 @@ class Work:
         self.files = files
         self.now_ms = now_ms
         self.record: Record = files.record()
+        self.is_known = was_there(enrolment, around, self.record)
         self.won: dict[bytes, tuple[Won, ...]] = {}  # per entry, of work that was cut off before the exchange
         self._records = records
 
     def open_owned(self) -> Folder:
-        """The owned folder, made where missing; raises DiskError.
-
-        When it had notes and is gone altogether, nobody deleted these one by one: then what was set aside is
-        merged again.
-        """
-        owned, is_new = home.open_owned(self.enrolment.home, self.enrolment.owned)
-        if is_new and (self.record.carried or self.record.sources):
-            anew = (msgspec.structs.replace(s, seen=(), changed_ms=self.now_ms) for s in self.record.sources)
-            self.record = msgspec.structs.replace(self.record, carried=(), sources=tuple(anew))
-        return owned
+        """The owned folder, made where it never was; raises Away when it has gone, DiskError."""
+        if not self.is_known:
+            return home.open_owned(self.enrolment.home, self.enrolment.owned)[0]
+        return home.open_known(self.enrolment.home, self.enrolment.owned)
 
     def know_target(self, owned: Folder) -> None:
         """Remember, before a link is made, that links to this folder are ours."""
         self._records.remember(targets=(Target(self.enrolment.owned, owned.facts().st_ino),))
+        self.is_known = True
 
     def merge(
         self, owned: Folder, source: Folder, label: bytes, journal: Journal, *, is_resumed: bool
@@ -119,6 +118,27 @@ class Work:
 
     def save(self) -> None:
         self.files.save(self.record)
+
+
+def was_there(enrolment: Enrolment, around: Surroundings, record: Record) -> bool:
+    """Whether the agent had an owned folder before: then one that is missing is away, and not to be made.
+
+    A program that syncs its home, or a drive, may be about to bring it back. Whether it was there is known
+    from what is remembered; where that was lost, from the links to it.
+    """
+    if enrolment.owned in around.targets or record.carried or record.sources:
+        return True
+    key = project_key(enrolment.home)
+    return any(
+        _says(entry_path(enrolment.home, key, login.path).path, enrolment.owned) for login in around.logins
+    )
+
+
+def _says(path: bytes, text: bytes) -> bool:
+    try:
+        return os.readlink(path) == text
+    except OSError:
+        return False
 
 
 def folding_of_home(enrolment: Enrolment) -> Folding:
