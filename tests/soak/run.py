@@ -124,9 +124,7 @@ class Day:
             agent.write(wanted - written)
         self._sample(time.monotonic() - began)
         last = self.samples[-1]
-        ledger = (
-            f"{last.ledger_bytes / (1 << 20):6.1f} + {last.log_bytes / (1 << 20):4.1f} MiB ledger and log"
-        )
+        ledger, log = last.ledger_bytes / (1 << 20), last.log_bytes / (1 << 20)
         print(
             f"{hour:02}:00 {last.events:>9,} said  {last.pss_kb / 1024:6.1f} MiB "
             f"{last.descriptors:4} descriptors {last.threads:3} threads "
