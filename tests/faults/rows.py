@@ -12,6 +12,7 @@ FLOW = "tests/faults/test_every_flow.py"
 POWER = "tests/faults/test_power_cut.py"
 LEDGER = "tests/faults/test_ledger_faults.py"
 MEMORY = "tests/faults/test_memory_faults.py"
+CONFLICTS = "tests/faults/test_conflict_faults.py"
 TOPICS = "tests/faults/test_topics_faults.py"
 HOOKS = "tests/faults/test_hook_install_faults.py"
 WORK = "tests/faults/test_workstream_faults.py"
@@ -42,6 +43,7 @@ ROWS = (
         (
             f"{FLOW}::test_a_kill_at_any_call_loses_nothing",
             f"{MEMORY}::test_a_kill_at_any_write_loses_nothing_and_is_recovered_from",
+            f"{CONFLICTS}::test_a_kill_at_any_write_loses_nothing_and_the_merge_comes_to_the_same_end",
             f"{TOPICS}::test_a_kill_at_any_point_loses_nothing_and_a_retry_does_it_once",
             f"{LEDGER}::test_a_batch_that_a_kill_cut_off",
             f"{LEDGER}::test_a_first_start_that_a_kill_cut_off",
@@ -60,6 +62,7 @@ ROWS = (
         (
             f"{FLOW}::test_a_second_kill_in_the_recovery_loses_nothing",
             f"{MEMORY}::test_a_second_kill_during_the_recovery_loses_nothing",
+            f"{CONFLICTS}::test_a_second_kill_during_the_recovery_loses_nothing",
             f"{TOPICS}::test_a_second_kill_during_recovery_changes_nothing_about_that",
             f"{LEDGER}::test_a_kill_during_the_recovery_from_a_kill",
         ),
@@ -84,6 +87,7 @@ ROWS = (
             f"{FLOW}::test_writes_that_take_only_a_part_are_gone_on_with",
             "tests/faults/test_interrupted_calls.py",
             f"{MEMORY}::test_an_error_at_any_call_is_told_and_caught_up_with",
+            f"{CONFLICTS}::test_an_error_at_any_call_is_caught_up_with",
             f"{MEMORY}::test_a_disk_that_stays_full_or_read_only_leaves_every_entry_usable",
             f"{TOPICS}::test_an_error_at_any_point_is_told_and_a_retry_does_it_once",
             f"{HOOKS}::test_an_error_anywhere_is_told_and_leaves_nothing_half_done",
