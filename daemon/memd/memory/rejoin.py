@@ -22,9 +22,9 @@ from memd.memory.agents import Enrolment
 from memd.memory.conflicts import LABEL
 from memd.memory.journal import Rejoin
 from memd.memory.merge import BUSY, MAX_ROUNDS, flush_all
-from memd.memory.names import INDEX, MAX_NUMBER, superseded_name
+from memd.memory.names import INDEX, MAX_NUMBER, SUPERSEDED, superseded_name
 from memd.memory.owned import CHANGED, Owned, Stale
-from memd.memory.plan import Found, Keep, Left, Plan, Replace, Tally, digests_wanted
+from memd.memory.plan import UNREADABLE, Found, Keep, Left, Plan, Replace, Tally, digests_wanted
 from memd.memory.work import Work
 
 REST_MS = 3000
@@ -86,7 +86,8 @@ class _Rejoining:
         if self._work.record != before:
             self._work.save()
         is_done = not any(left.is_trouble for left in self._left.values()) and not self._has_to_wait
-        if self._is_noted and is_done:  # else the notes that won are still to be followed by their lines
+        has_won = bool(self._won or self._unsure)  # notes whose lines in the index may have yet to follow
+        if self._is_noted and (is_done or not has_won):
             self._work.files.clear_journal(self._journal)
         return Rejoined(self._tally, self._moved, tuple(self._left.values()))
 
@@ -112,6 +113,12 @@ class _Rejoining:
             for copy in at_rest
             if copy.target not in self._left and not self._is_marked(copy, by_rel.get(copy.rel))
         ]
+        history = by_rel.get(SUPERSEDED)
+        if history is not None and history.trouble:
+            words = f"{SUPERSEDED.decode()} cannot be read: {history.trouble}"
+            for copy in copies:
+                self._left[copy.target] = Left(copy.target, words, UNREADABLE, is_trouble=True)
+            return Plan(), []
         hides = any(
             note.trouble and (note.kind == "folder" or conflicts.original_of(note.rel)) for note in notes
         )
@@ -134,7 +141,7 @@ class _Rejoining:
         """
         slot = self._work.folding().slot
         first = [copy for copy in copies if slot(copy.rel) != slot(INDEX)]
-        if first or not copies:
+        if first:
             return first
         has_trouble = hides or any(left.is_trouble for left in self._left.values())
         if has_trouble:
