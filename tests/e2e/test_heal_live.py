@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
 import os
@@ -72,6 +73,16 @@ def replace_by_folder(entry: Path) -> None:
         return
 
 
+def remove(folder: Path) -> None:
+    """As a person does it; memd may make a link again in between, as long as the login is one."""
+    while folder.exists():
+        try:
+            shutil.rmtree(folder)
+        except OSError as reason:
+            if reason.errno != errno.ENOTEMPTY:
+                raise
+
+
 def snapshot(folder: Path) -> dict[str, str]:
     """Every path below a folder with its kind and content."""
     found = {}
@@ -137,7 +148,7 @@ def test_a_removed_and_remade_login_is_linked_again(home: Home, agent: Agent) ->
     agent.enroll()
     (agent.owned / "kept.md").write_text("kept\n")
     for _ in range(3):
-        shutil.rmtree(folder)
+        remove(folder)
         login(home, ".claude")
         eventually(lambda: agent.is_linked(".claude"), 5)
     assert (agent.entry(".claude") / "kept.md").read_text() == "kept\n"
