@@ -1,10 +1,14 @@
-"""Two machines, one line of work: a laptop and a desktop as network namespaces, a server between them."""
+"""Two machines, one line of work: a laptop and a desktop as network namespaces, a server between them.
+
+`MEMD_LONG=1` also cuts the link for 30 and for 100 real seconds: four minutes.
+"""
 
 from __future__ import annotations
 
 import os
 import signal
 import subprocess
+import time
 from collections.abc import Iterator
 
 import pytest
@@ -116,6 +120,53 @@ def test_a_link_that_is_cut_disturbs_no_run_and_loses_nothing(machines: tuple[Ma
     eventually(lambda: "said in the dark" in desktop.words(), 60)
     assert desktop.words().count("said in the dark") == 1
     laptop.ok("claude", do="say:afterwards")
+
+
+@pytest.mark.skipif(not os.environ.get("MEMD_LONG"), reason="takes minutes: set MEMD_LONG=1")
+@pytest.mark.parametrize(("seconds", "is_taken"), [(30, False), (100, False), (100, True)])
+def test_a_link_that_is_cut_for_long_loses_nothing_and_the_run_goes_on_unless_somebody_came(
+    world: tuple[Machine, Machine, Server],
+    machines: tuple[Machine, Machine],
+    seconds: int,
+    is_taken: bool,
+) -> None:
+    laptop, desktop = machines
+    name = f"cut for {seconds}{' and taken' if is_taken else ''}"
+    dark = f"dark_{seconds}_{is_taken}"
+    for left in ("there", "go"):
+        (laptop.home.path / left).unlink(missing_ok=True)
+    laptop.ok("--new", name, "claude", do="say:begun")
+    bound = desktop.home.memctl("workstreams", "bind", name, cwd=desktop.checkout)
+    assert bound.returncode == 0, bound.stderr
+    child = laptop.begin("--workstream", name, "claude", do=f"mark:there wait say:{dark} exit:7")
+    eventually((laptop.home.path / "there").exists)
+    laptop.cable.cut()
+    cut_at = time.monotonic()
+    assert desktop.run("--workstream", name, "codex", do="say:too_early").returncode == 75
+    time.sleep(seconds - (time.monotonic() - cut_at))
+    if is_taken:
+        desktop.ok("--workstream", name, "codex", do="say:taken_over")
+    elif seconds < 90:
+        assert desktop.run("--workstream", name, "codex", do="say:too_early").returncode == 75
+    assert child.poll() is None
+    laptop.cable.mend()
+    if not is_taken:
+        now = "(extract(epoch from clock_timestamp()) * 1000)::bigint"
+        held = f"select count(*) from memd.runs where state = 'active' and expires_ms > {now}"
+        eventually(lambda: world[2].sql(held) == [(1,)], 60)
+        assert desktop.run("--workstream", name, "codex", do="say:too_early").returncode == 75
+    laptop.fakes.go()
+    assert child.wait(timeout=90) == 7
+    eventually(lambda: laptop.ledger()["waiting_batches"] == 0, 60)
+    said = dark.replace("_", " ")
+
+    def times() -> int:
+        return [hit["content"] for hit in desktop.json("search", said)].count(said)
+
+    eventually(lambda: not desktop.home.json("status")["runs"], 60)
+    eventually(lambda: times() > 0, 60)
+    assert times() == 1
+    desktop.ok("--workstream", name, "codex", do="say:afterwards")
 
 
 def test_a_machine_that_vanished_frees_the_workstream_when_its_lease_is_over(
