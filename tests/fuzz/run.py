@@ -68,7 +68,9 @@ def chosen(words: list[str]) -> list[str]:
 
 def fuzz(target: str, seconds: int, keep: Path) -> Outcome:
     with tempfile.TemporaryDirectory(prefix="memd-fuzz-") as corpus:
-        prefix = keep / f"{target}-"
+        more = target.count(",")
+        label = f"{target.partition(',')[0]} and {more} more" if more else target
+        prefix = keep / f"{label.replace(' ', '-')}-"
         command = [
             sys.executable,
             str(HERE / "one.py"),
@@ -91,9 +93,9 @@ def fuzz(target: str, seconds: int, keep: Path) -> Outcome:
             said, status = f"it did not end: {(late.stderr or b'')[-2000:]!r}", 1
     counts = re.findall(r"stat::number_of_executed_units:\s*(\d+)", said)
     covered = re.findall(r"cov: (\d+)", said)
-    found = tuple(sorted(keep.glob(f"{target}-*")))
+    found = tuple(sorted(keep.glob(f"{prefix.name}*")))
     return Outcome(
-        target=target,
+        target=label,
         runs=int(counts[-1]) if counts else 0,
         covered=int(covered[-1]) if covered else 0,
         found=found,
