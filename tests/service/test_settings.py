@@ -37,7 +37,10 @@ def test_every_key_is_shown_with_what_it_takes_and_means() -> None:
             "[memory]\nheal = true\nhael = true\n",
             ["c.toml:3:", "memory.hael", "heal, config_homes, rescan_s"],
         ),
-        ("\n[memorry]\n", ["c.toml:2:", "[memorry]", "[memory], [import], [redaction], [ledger], [watch], [log]"]),
+        (
+            "\n[memorry]\n",
+            ["c.toml:2:", "[memorry]", "[memory], [import], [redaction], [ledger], [watch], [log]"],
+        ),
         ("[memory]\n\nheal = 1\n", ["c.toml:3:", "memory.heal", "true or false"]),
         ("[memory]\nrescan_s = 0.5\n", ["c.toml:2:", "memory.rescan_s", "from 1 to 3600"]),
         ('[log]\nlevel = "loud"\n', ["c.toml:2:", "log.level", '"debug" or "info"']),
