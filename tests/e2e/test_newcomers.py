@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import subprocess
@@ -12,7 +13,8 @@ from pathlib import Path
 import pytest
 
 from memd import processes
-from support_daemon import Home
+from support_daemon import Home, eventually
+from support_terminal import Terminal
 
 MEMCTL = [sys.executable, "-P", "-m", "memctl"]
 
@@ -155,3 +157,73 @@ def test_memd_with_words_that_mean_nothing_shows_its_usage(home: Home, words: li
     assert (done.returncode, done.stdout) == (64, "")
     assert done.stderr.startswith("usage: memd [-h] [--version] [--detached]\n")
     assert "memctl" in done.stderr
+
+
+def claude_line(home: Home, number: int, content: str, cwd: str) -> None:
+    session = f"{number:08d}-0000-4000-8000-000000000000"
+    record = {
+        "parentUuid": None,
+        "type": "user",
+        "uuid": f"{number:08d}-1111-4000-8000-000000000000",
+        "timestamp": "2026-03-01T10:00:00.000Z",
+        "cwd": cwd,
+        "sessionId": session,
+        "message": {"role": "user", "content": content},
+    }
+    folder = home.path / ".claude" / "projects" / "-work-one"
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / f"{session}.jsonl").write_text(json.dumps(record) + "\n")
+
+
+def test_a_word_behind_a_colour_is_found_and_forgotten(home: Home) -> None:
+    claude_line(home, 1, "build \x1b[1;31mQUOKKA\x1b[0m done", "/work/one")
+    assert home.memctl("import", "--wait").returncode == 0
+    (hit,) = home.json("search", "quokka")
+    assert hit["content"] == "build QUOKKA done"
+    assert home.memctl("forget", "--matching", "quokka", "--yes").returncode == 0
+    assert home.json("search", "build") == []
+
+
+def test_a_directory_with_a_nul_keeps_no_session_out(home: Home) -> None:
+    claude_line(home, 1, "about the wombat", "/etc/\0x")
+    assert home.memctl("import", "--wait").returncode == 0
+    assert len(home.json("search", "wombat")) == 1
+
+
+def test_a_damaged_ledger_is_no_health_and_says_what_brings_it_back(home: Home) -> None:
+    claude_line(home, 1, "about the wombat", "/work/one")
+    assert home.memctl("import", "--wait").returncode == 0
+    assert home.memctl("down").returncode == 0
+    ledger = home.path / ".local" / "share" / "memd" / "ledger"
+    for path in ledger.glob("ledger.sqlite3-*"):
+        path.unlink()
+    (ledger / "ledger.sqlite3").write_bytes(b"no database at all " * 1000)
+    assert home.memctl("up", "--quiet").returncode == 0
+    eventually(lambda: home.json("status")["health"] == "degraded")
+    refused = home.memctl("search", "wombat")
+    assert refused.returncode == 75
+    assert "memctl restore FILE" in refused.stderr
+    assert home.memctl("down").returncode == 0
+    for path in ledger.glob("ledger.sqlite3*"):
+        path.rename(home.path / path.name)
+    assert home.memctl("up", "--quiet").returncode == 0
+    home.memctl("ledger", "check", "--repair")
+    assert len(home.json("search", "wombat")) == 1
+
+
+@pytest.mark.parametrize("words", [["forget", "--matching", "wombat"], ["enroll"]])
+def test_the_end_of_the_input_is_a_no(home: Home, words: list[str]) -> None:
+    claude_line(home, 1, "about the wombat", "/work/one")
+    assert home.memctl("import", "--wait").returncode == 0
+    below = home.path / "agent" / "sub"
+    below.mkdir(parents=True)
+    subprocess.run(["git", "init", "-q", str(below.parent)], check=True)
+    terminal = Terminal([*MEMCTL, *words], home.environment, below)
+    try:
+        terminal.until("[y/N]")
+        terminal.type("\x04")
+        terminal.wait()
+        assert "Traceback" not in terminal.text()
+    finally:
+        terminal.close()
+    assert len(home.json("search", "wombat")) == 1

@@ -192,8 +192,10 @@ def _into(path: bytes, folder: bytes, *, as_json: bool) -> int:
         return 0
     print(f"restored into {where}")
     print(
-        f"to look at it with memd of its own: XDG_DATA_HOME={where}/data XDG_CONFIG_HOME={where}/config"
-        f" XDG_STATE_HOME={where}/state MEMD_SOCKET={where}/memd.sock memctl status",
+        # a home of its own: another memd in this one would heal its logins and import its sessions
+        f"to look at it with memd of its own: HOME={where} XDG_DATA_HOME={where}/data"
+        f" XDG_CONFIG_HOME={where}/config XDG_STATE_HOME={where}/state MEMD_SOCKET={where}/memd.sock"
+        " memctl sessions",
         file=sys.stderr,
     )
     return 0

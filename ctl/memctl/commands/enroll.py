@@ -77,7 +77,7 @@ def _confirmed(ask: Callable[[bool], R], question: str, yes: bool) -> R | None:
         if not client.needs_yes(reason) or not sys.stdin.isatty():
             raise
         print(f"{reason}", file=sys.stderr)
-        if input(question.format(shown(reason.path)) + " [y/N] ").strip().lower() not in ("y", "yes"):
+        if not view.agrees(question.format(shown(reason.path))):
             print("nothing was changed", file=sys.stderr)
             return None
         return ask(True)

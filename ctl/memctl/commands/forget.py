@@ -112,7 +112,7 @@ def _agrees(planned: protocol.Forgotten) -> bool:
         f"{planned.events} events of {planned.session_count} sessions would be gone for good.",
         file=sys.stderr,
     )
-    return input("Forget them? [y/N] ").strip().lower() in ("y", "yes")
+    return view.agrees("Forget them?")
 
 
 def _check(options: argparse.Namespace) -> int:

@@ -6,6 +6,7 @@ held back for its place in the order. What is held goes out after `HOLD_S` at th
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Callable, Iterator, Sequence
 
@@ -29,6 +30,7 @@ MAX_TITLE_BYTES = 400
 MAX_METADATA_BYTES = 512
 MAX_REMEMBERED_SESSIONS = 20_000
 FAR = 1e9
+_COLOURS = re.compile(r"\x1b\[[0-9;:]*m")  # ECMA-48, Select Graphic Rendition
 
 
 class Made(msgspec.Struct):
@@ -246,6 +248,8 @@ class Assembly:
         texts: list[str] = []
         for event in events:
             content = event.content
+            if "\x1b" in content:  # a word behind a colour must be found, and forgotten, as the word it is
+                content = _COLOURS.sub("", content)
             texts += (content.replace("\0", "") if "\0" in content else content, event.record)
             texts += [value for value in event.metadata.values() if isinstance(value, str)]
         clean = iter(self._sanitiser.scrub_all(texts))

@@ -37,7 +37,7 @@ class Wanted:
 
     def directory(self, cwd: str) -> bool:
         """Whether what was said in `cwd` is imported; a session that says no directory is."""
-        if not cwd.startswith("/"):
+        if not cwd.startswith("/") or "\0" in cwd:
             return True
         folder = os.path.normpath(os.fsencode(cwd))
         if any(is_below(folder, ignored) for ignored in self._rules.ignored):

@@ -270,12 +270,14 @@ class Ledger:
 
     async def _ready(self) -> None:
         if self.trouble:
-            raise TryAgain(f"the ledger is not open: {self.trouble}", remedy="See `memctl doctor`.")
+            raise TryAgain(f"the ledger is not open: {self.trouble}", remedy=self._remedy)
         with trio.fail_after(QUESTION_S):
             await self._is_open.wait()
 
     def worker_trouble(self) -> str:
         """Why the import does not get anywhere; empty while it does."""
+        if self.trouble:
+            return f"the ledger is not open: {self.trouble}"
         if self.importer is None or self.importer.failures < WORKER_FAILURES:
             return ""
         return f"the worker ended {self.importer.failures} times in a row; see `memctl logs`"

@@ -31,6 +31,12 @@ LOG_BYTES: Final = 4 << 20
 WRITER_CACHE_KIB: Final = 16 * 1024
 READER_CACHE_KIB: Final = 16 * 1024
 
+BROKEN: Final = (
+    "Put a backup back with `memctl restore FILE`. Without one: `memctl down`, move ledger.sqlite3 and what"
+    " begins with that name out of the ledger's folder, `memctl up`, `memctl ledger check --repair`: the"
+    " events come back from the segments, workstreams and handoffs do not."
+)
+
 _ERRNO: Final = (
     (apsw.FullError, errno.ENOSPC),
     (apsw.ReadOnlyError, errno.EROFS),
@@ -59,7 +65,7 @@ def translated(verb: str, path: bytes, error: apsw.Error) -> MemdError | None:
     if isinstance(error, apsw.BusyError | apsw.LockedError):
         return TryAgain(f"the ledger's database is in use: {error}")
     if isinstance(error, apsw.CorruptError | apsw.NotADBError):
-        return Damaged(f"the ledger's database is damaged: {error}")
+        return Damaged(f"the ledger's database is damaged: {error}", remedy=BROKEN)
     for kind, number in _ERRNO:
         if isinstance(error, kind):
             return DiskError(verb, path, OSError(number, os.strerror(number)))
