@@ -48,7 +48,7 @@ from memd.service.work_sessions import Carrying
 from memd.settings import Settings
 
 AGAIN_S = 5.0  # before a part of the daemon that failed with a bug is begun again
-SWITCH_S = 0.0005
+SWITCH_S = 0.0001
 DRAIN_S = 1.0  # for requests that are being answered when the daemon is told to stop
 
 log = logs.logger()
