@@ -227,3 +227,9 @@ def test_the_end_of_the_input_is_a_no(home: Home, words: list[str]) -> None:
     finally:
         terminal.close()
     assert len(home.json("search", "wombat")) == 1
+
+
+def test_a_kind_that_there_is_not_is_told_with_those_there_are(home: Home) -> None:
+    done = home.memctl("search", "wombat", "--kind", "nope")
+    assert done.returncode == 64
+    assert "tool_result" in done.stderr

@@ -5,11 +5,13 @@ from __future__ import annotations
 import itertools
 import os
 from functools import partial
+from typing import get_args
 
 import trio
 
 from memd import protocol
 from memd.errors import NotFound, UsageError
+from memd.harness.model import Kind
 from memd.harness.registry import adapters, canonical, resolve
 from memd.ledger.store.interface import Filter, Forgetting, Hit, Reader, Selection, SessionRow, StoredEvent
 from memd.service import ledger_view as view
@@ -18,6 +20,7 @@ from memd.service.ledger import Ledger
 
 PAGE_EVENTS = 400  # of an export; a page is at most about 25 MiB
 MAX_HITS = 1000
+KINDS = get_args(Kind)
 
 
 async def sessions(ledger: Ledger, request: protocol.Sessions) -> str:
@@ -33,6 +36,11 @@ async def sessions(ledger: Ledger, request: protocol.Sessions) -> str:
 
 
 async def search(ledger: Ledger, request: protocol.Search) -> str:
+    """raises UsageError for a kind that no event is of"""
+    if request.kind and request.kind not in KINDS:
+        raise UsageError(
+            f"no event is of the kind {request.kind!r}", remedy=f"Use one of: {', '.join(KINDS)}."
+        )
     where = Filter(
         harness=_harness(request.harness),
         cwd=os.fsdecode(request.cwd),
