@@ -38,14 +38,17 @@ def can_ask() -> bool:
         return False
 
 
+def agreed(question: str) -> bool:
+    """Yes in so many words; anything else, and the end of the input, is no. raises KeyboardInterrupt"""
+    line = _answer(f"{question} [y/N] ")
+    return (line or "").strip().casefold() in ("y", "yes")
+
+
 def yes(question: str, *, usual: bool) -> bool | None:
     """What was answered; `usual` is what Enter means. None: the input ended. raises KeyboardInterrupt"""
     while True:
-        sys.stderr.write(f"{question} [{'Y/n' if usual else 'y/N'}] ")
-        sys.stderr.flush()
-        line = sys.stdin.readline()
-        if not line:
-            sys.stderr.write("\n")
+        line = _answer(f"{question} [{'Y/n' if usual else 'y/N'}] ")
+        if line is None:
             return None
         word = line.strip().casefold()
         if not word:
@@ -54,3 +57,14 @@ def yes(question: str, *, usual: bool) -> bool | None:
             return True
         if word in ("n", "no"):
             return False
+
+
+def _answer(prompt: str) -> str | None:
+    """The line that was typed; None: the input ended."""
+    sys.stderr.write(prompt)
+    sys.stderr.flush()
+    line = sys.stdin.readline()
+    if not line:
+        sys.stderr.write("\n")
+        return None
+    return line

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from memctl import hook_places
+from memctl import asking, hook_places
 from memctl.hook_install import Change
 from memctl.hook_places import Place
 from memctl.lines import remark
@@ -70,8 +70,7 @@ class Trusting:
         print("Codex would run, whenever a session starts, is prompted, rests or ends:", file=sys.stderr)
         for command in commands:
             print(f"  {command}", file=sys.stderr)
-        print("Trust these hooks? [y/N] ", end="", file=sys.stderr, flush=True)
-        return sys.stdin.readline().strip().lower() in ("y", "yes")
+        return asking.agreed("Trust these hooks?")
 
     def show(self) -> None:
         for line in dict.fromkeys(self._lines):

@@ -64,15 +64,6 @@ def entries_json(entries: Iterable[Entry]) -> list[dict[str, Any]]:
     ]
 
 
-def agrees(question: str) -> bool:
-    """What a person at the terminal answers; the end of the input is a no."""
-    try:
-        return input(f"{question} [y/N] ").strip().lower() in ("y", "yes")
-    except EOFError:
-        print(file=sys.stderr)
-        return False
-
-
 def print_entries(entries: Sequence[Entry], *, planned: bool = False) -> None:
     """Each login in a line, with what was done (or would be), and indented what needs a person."""
     from rich.text import Text

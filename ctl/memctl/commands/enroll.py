@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable
 from typing import TypeVar
 
-from memctl import client, view
+from memctl import asking, client, view
 from memctl.paths import shown
 from memd import protocol
 
@@ -77,7 +77,7 @@ def _confirmed(ask: Callable[[bool], R], question: str, yes: bool) -> R | None:
         if not client.needs_yes(reason) or not sys.stdin.isatty():
             raise
         print(f"{reason}", file=sys.stderr)
-        if not view.agrees(question.format(shown(reason.path))):
+        if not asking.agreed(question.format(shown(reason.path))):
             print("nothing was changed", file=sys.stderr)
             return None
         return ask(True)

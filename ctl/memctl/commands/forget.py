@@ -7,7 +7,7 @@ import os
 import sys
 import time
 
-from memctl import client, view
+from memctl import asking, client, view
 from memctl.commands.sessions import since
 from memd import protocol
 from memd.errors import UsageError
@@ -112,7 +112,7 @@ def _agrees(planned: protocol.Forgotten) -> bool:
         f"{planned.events} events of {planned.session_count} sessions would be gone for good.",
         file=sys.stderr,
     )
-    return view.agrees("Forget them?")
+    return asking.agreed("Forget them?")
 
 
 def _check(options: argparse.Namespace) -> int:
