@@ -89,7 +89,12 @@ class Home:
     # ------------------------------------------------------------------- its command
 
     def memctl(
-        self, *words: str, cwd: Path | str | None = None, stdin: str = "", **variables: str
+        self,
+        *words: str,
+        cwd: Path | str | None = None,
+        stdin: str = "",
+        timeout_s: float = 60,
+        **variables: str,
     ) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
             [sys.executable, "-P", "-m", "memctl", *words],
@@ -98,7 +103,7 @@ class Home:
             input=stdin,
             capture_output=True,
             text=True,
-            timeout=60,
+            timeout=timeout_s,
             check=False,
         )
 

@@ -15,18 +15,26 @@ MAX_LOG_BYTES = (
 
 @dataclass(frozen=True)
 class Sample:
-    """at_s since the day began; life: which daemon; pss_kb over all of memd's processes; log_bytes: of the
-    database's write-ahead log, which is no part of ledger_bytes."""
+    """at_s since the day began; life: which daemon; pss_kb over all of memd's processes, daemon_kb of the
+    first alone; log_bytes: of the database's write-ahead log, which is no part of database_bytes; turns: how
+    often memd's log was seen to begin anew."""
 
     at_s: float
     life: int
     events: int
     pss_kb: int
+    daemon_kb: int
     descriptors: int
     threads: int
-    ledger_bytes: int
+    database_bytes: int
+    segments_bytes: int
     log_bytes: int
     other_bytes: int
+    turns: int = 0
+
+    @property
+    def ledger_bytes(self) -> int:
+        return self.database_bytes + self.segments_bytes
 
 
 @dataclass(frozen=True)
@@ -52,9 +60,9 @@ def processes(pid: int) -> list[int]:
     return found
 
 
-def taken(pid: int) -> tuple[int, int, int]:
-    """Summed PSS in KiB, descriptors and threads of a daemon with its worker."""
-    memory = descriptors = threads = 0
+def taken(pid: int) -> tuple[int, int, int, int]:
+    """PSS in KiB of a daemon with its worker and of the daemon alone, descriptors and threads of both."""
+    memory = alone = descriptors = threads = 0
     for one in processes(pid):
         try:
             rollup = Path(f"/proc/{one}/smaps_rollup").read_text()
@@ -62,9 +70,11 @@ def taken(pid: int) -> tuple[int, int, int]:
             status = Path(f"/proc/{one}/status").read_text()
         except OSError:
             continue  # it ended just now
-        memory += int(next(line.split()[1] for line in rollup.splitlines() if line.startswith("Pss:")))
+        pss = int(next(line.split()[1] for line in rollup.splitlines() if line.startswith("Pss:")))
+        memory += pss
+        alone += pss if one == pid else 0
         threads += int(next(line.split()[1] for line in status.splitlines() if line.startswith("Threads:")))
-    return memory, descriptors, threads
+    return memory, alone, descriptors, threads
 
 
 def bytes_below(folder: Path, without: tuple[str, ...] = ()) -> int:
@@ -107,37 +117,33 @@ def judged(samples: Sequence[Sample], hours: float) -> list[Judgement]:
     def middle(part: Sequence[Sample], of: Callable[[Sample], float]) -> float:
         return statistics.median(of(sample) for sample in part)
 
-    def memory(sample: Sample) -> float:
-        return sample.pss_kb / 1024
-
-    grown = middle(last, memory) - middle(first, memory)
     allowed = max(1.0 * hours, 6.0)
-    early, late = middle(first, lambda s: s.descriptors), middle(last, lambda s: s.descriptors)
-    early_threads, late_threads = middle(first, lambda s: s.threads), middle(last, lambda s: s.threads)
-    per_event = [sample.ledger_bytes / sample.events for sample in (first[0], last[-1]) if sample.events]
-    other = [middle(part, lambda s: s.other_bytes) / 1024 for part in (first, last)]
-    return [
-        Judgement(
-            "memory",
-            f"{middle(first, memory):.1f} -> {middle(last, memory):.1f} MiB"
-            f" ({slope(steady, memory):+.1f} MiB an hour); may grow by {allowed:.0f} MiB",
-            grown <= allowed,
-        ),
-        Judgement("descriptors", f"{early:.0f} -> {late:.0f}", late <= early + 4),
-        Judgement("threads", f"{early_threads:.0f} -> {late_threads:.0f}", late_threads <= early_threads + 4),
-        Judgement(
-            "ledger",
-            " -> ".join(f"{one:.0f}" for one in per_event) + " bytes an event",
+
+    def grows(what: str, of: Callable[[Sample], float], most: float, unit: str = "") -> Judgement:
+        early, late = middle(first, of), middle(last, of)
+        figures = f"{early:.1f} -> {late:.1f}{unit} ({slope(steady, of):+.1f}{unit} an hour)"
+        return Judgement(what, f"{figures}; may grow by {most:.0f}{unit}", late - early <= most)
+
+    def an_event(what: str, of: Callable[[Sample], float]) -> Judgement:
+        per_event = [of(sample) / sample.events for sample in (first[0], last[-1]) if sample.events]
+        return Judgement(
+            what,
+            " -> ".join(f"{one:.0f}" for one in per_event) + " bytes an event; may grow by a quarter",
             len(per_event) < 2 or per_event[1] <= per_event[0] * 1.25,
-        ),
+        )
+
+    return [
+        grows("memory", lambda s: s.pss_kb / 1024, allowed, " MiB"),
+        grows("of the daemon", lambda s: s.daemon_kb / 1024, allowed, " MiB"),
+        grows("of its worker", lambda s: (s.pss_kb - s.daemon_kb) / 1024, allowed, " MiB"),
+        grows("descriptors", lambda s: s.descriptors, 4),
+        grows("threads", lambda s: s.threads, 4),
+        an_event("database", lambda s: s.database_bytes),
+        an_event("segments", lambda s: s.segments_bytes),
         Judgement(
             "database's log",
             f"at most {max(sample.log_bytes for sample in samples) / (1 << 20):.1f} MiB",
             max(sample.log_bytes for sample in samples) <= MAX_LOG_BYTES,
         ),
-        Judgement(
-            "log, state and spool",
-            " -> ".join(f"{one:.0f} KiB" for one in other),
-            other[1] <= other[0] + 1024,
-        ),
+        grows("log, state and spool", lambda s: s.other_bytes / 1024, 1024, " KiB"),
     ]

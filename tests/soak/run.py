@@ -1,6 +1,6 @@
 """A working day, played fast: agents write, hooks call, runs begin and end, memd is killed and started again.
 
-    python tests/soak/run.py [--minutes 60] [--events 1000000] [--home FOLDER]
+    python tests/soak/run.py [--minutes 60] [--events 1000000] [--home FOLDER] [--samples FILE]
 
 The day has 24 hours of `minutes` / 24 each. Nights and noon are quiet; at seven, eight and ten memd ends
 (twice by kill -9, once as it is asked to) and starts again, each time with a run in the middle of its work.
@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import json
 import os
 import random
 import signal
@@ -26,7 +27,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import IO
 
@@ -53,6 +54,7 @@ RUN_EVERY_S = 4.0
 LOOK_EVERY_S = 3.0
 SAMPLES_AN_HOUR = 10
 LOG_BYTES, LOG_KEEP = 10_000, 2
+END_S = 1800.0  # for the rest of an import and a check of all that was said
 
 
 @dataclass
@@ -64,13 +66,15 @@ class Counts:
 
 
 class Day:
-    def __init__(self, home: Path, minutes: float, events: int) -> None:
+    def __init__(self, home: Path, minutes: float, events: int, samples: Path | None = None) -> None:
         self.desk = Desk(home)
         self.home = self.desk.home
         self.minutes, self.events = minutes, events
         self.hour_s = minutes * 60 / 24
         self.agents = [Agent(name, self.home.path, n) for n, name in enumerate(("claude", "codex", "pi"))]
         self.samples: list[Sample] = []
+        self._samples_file = samples
+        self._log_file, self._turns = 0, 0
         self.counts = Counts()
         self._alive = threading.Lock()  # memctl starts a memd that is away: not while one is being started
         self._over = threading.Event()
@@ -107,7 +111,8 @@ class Day:
         return self._end()
 
     def _hour(self, began: float, hour: int, weight: int) -> None:
-        wanted = int(self.events * weight / sum(HOURS))
+        until = self.events * sum(HOURS[: hour + 1]) // sum(HOURS)
+        wanted = until - self.events * sum(HOURS[:hour]) // sum(HOURS)
         written = 0
         start, end = began + hour * self.hour_s, began + (hour + 1) * self.hour_s
         next_sample = start
@@ -219,28 +224,36 @@ class Day:
         return self.home.path / ".local" / "share" / "memd", self.home.path / ".local" / "state" / "memd"
 
     def _sample(self, at_s: float) -> None:
-        memory, descriptors, threads = taken(self.child.pid)
+        memory, alone, descriptors, threads = taken(self.child.pid)
         data, state = self._folders()
-        self.samples.append(
-            Sample(
-                at_s=at_s,
-                life=self.counts.lifetimes,
-                events=sum(agent.events for agent in self.agents),
-                pss_kb=memory,
-                descriptors=descriptors,
-                threads=threads,
-                ledger_bytes=bytes_below(data / "ledger")
-                - (log := _size(data / "ledger" / "ledger.sqlite3-wal")),
-                log_bytes=log,
-                other_bytes=bytes_below(data, ("ledger",)) + bytes_below(state),
-            )
+        now_file = _file_number(state / "memd.log")
+        self._turns += self._log_file not in (0, now_file)
+        self._log_file = now_file or self._log_file
+        log = _size(data / "ledger" / "ledger.sqlite3-wal")
+        sample = Sample(
+            at_s=at_s,
+            life=self.counts.lifetimes,
+            events=sum(agent.events for agent in self.agents),
+            pss_kb=memory,
+            daemon_kb=alone,
+            descriptors=descriptors,
+            threads=threads,
+            database_bytes=bytes_below(data / "ledger", ("segments",)) - log,
+            segments_bytes=bytes_below(data / "ledger" / "segments"),
+            log_bytes=log,
+            other_bytes=bytes_below(data, ("ledger",)) + bytes_below(state),
+            turns=self._turns,
         )
+        self.samples.append(sample)
+        if self._samples_file is not None:
+            with self._samples_file.open("a") as file:
+                file.write(json.dumps(asdict(sample)) + "\n")
 
     def _end(self) -> list[Judgement]:
-        done = self.home.memctl("import", "--wait")
+        done = self.home.memctl("import", "--wait", timeout_s=END_S)
         if done.returncode != 0:
             self.counts.complaints.append(f"import --wait: {done.stderr[-300:]}")
-        checked = self.home.memctl("ledger", "check")
+        checked = self.home.memctl("ledger", "check", timeout_s=END_S)
         data, state = self._folders()
         logs = sorted(path.stat().st_size for path in state.rglob("*.log*"))
         notes = len(list((state / "spool").iterdir())) if (state / "spool").is_dir() else 0
@@ -253,7 +266,7 @@ class Day:
             *judged(self.samples, self.minutes / 60),
             Judgement(
                 "log",
-                f"{len(logs)} files, {sum(logs)} bytes",
+                f"{len(logs)} files, {sum(logs)} bytes, seen to begin anew {self._turns} times",
                 2 <= len(logs) <= LOG_KEEP + 1 and sum(logs) <= (LOG_KEEP + 1) * (LOG_BYTES + 4096),
             ),
             Judgement(
@@ -295,6 +308,13 @@ def _size(path: Path) -> int:
         return 0
 
 
+def _file_number(path: Path) -> int:
+    try:
+        return path.stat().st_ino
+    except OSError:
+        return 0
+
+
 def _drain(pipe: IO[bytes]) -> None:
     with contextlib.suppress(OSError, ValueError):  # it was closed at the end
         while pipe.read1(65536):  # type: ignore[attr-defined]
@@ -314,9 +334,9 @@ def _kept(database: Path) -> tuple[int, int]:
         connection.close()
 
 
-def play(home: Path, minutes: float, events: int) -> list[Judgement]:
+def play(home: Path, minutes: float, events: int, samples: Path | None = None) -> list[Judgement]:
     """Plays the day and prints it."""
-    day = Day(home, minutes, events)
+    day = Day(home, minutes, events, samples)
     print(
         f"a day in {minutes:g} minutes, {events:,} events, load {os.getloadavg()[0]:.1f} at its begin",
         flush=True,
@@ -337,10 +357,11 @@ def main() -> int:
     parser.add_argument("--minutes", type=float, default=60)
     parser.add_argument("--events", type=int, default=0, help="usually as many as make a million in an hour")
     parser.add_argument("--home", type=Path, help="a folder that stays; usually a temporary one")
+    parser.add_argument("--samples", type=Path, help="a file to which each look at memd is added, as JSON")
     words = parser.parse_args()
     with contextlib.ExitStack() as stack:
         home = words.home or Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="memd-soak-")))
-        found = play(home, words.minutes, words.events or int(1_000_000 * words.minutes / 60))
+        found = play(home, words.minutes, words.events or int(1_000_000 * words.minutes / 60), words.samples)
     return 0 if all(one.is_good for one in found) else 1
 
 

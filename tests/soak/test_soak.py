@@ -24,9 +24,11 @@ def test_a_day_leaks_nothing_and_loses_nothing(tmp_path: Path) -> None:
 def sample(n: int, **more: int) -> Sample:
     facts = {
         "pss_kb": 90 << 10,
+        "daemon_kb": 50 << 10,
         "descriptors": 40,
         "threads": 9,
-        "ledger_bytes": n * 50_000,
+        "database_bytes": n * 40_000,
+        "segments_bytes": n * 10_000,
         "log_bytes": 4 << 20,
         "other_bytes": 5000,
     }
@@ -40,10 +42,17 @@ def bad(found: list[Judgement]) -> list[str]:
 def test_what_grows_is_seen() -> None:
     flat = [sample(n) for n in range(60)]
     assert bad(judged(flat, 0.2)) == []
-    assert bad(judged([sample(n, pss_kb=(90 << 10) + n * 400) for n in range(60)], 0.2)) == ["memory"]
+    assert bad(judged([sample(n, pss_kb=(90 << 10) + n * 400) for n in range(60)], 0.2)) == [
+        "memory",
+        "of its worker",
+    ]
+    assert bad(judged([sample(n, daemon_kb=(50 << 10) + n * 400) for n in range(60)], 0.2)) == [
+        "of the daemon"
+    ]
     assert bad(judged([sample(n, descriptors=40 + n // 2) for n in range(60)], 0.2)) == ["descriptors"]
     assert bad(judged([sample(n, threads=9 + n // 2) for n in range(60)], 0.2)) == ["threads"]
-    assert bad(judged([sample(n, ledger_bytes=n * n * 900) for n in range(60)], 0.2)) == ["ledger"]
+    assert bad(judged([sample(n, database_bytes=n * n * 900) for n in range(60)], 0.2)) == ["database"]
+    assert bad(judged([sample(n, segments_bytes=n * n * 900) for n in range(60)], 0.2)) == ["segments"]
     assert bad(judged([sample(n, log_bytes=n << 22) for n in range(60)], 0.2)) == ["database's log"]
     assert bad(judged([sample(n, other_bytes=n * 90_000) for n in range(60)], 0.2)) == [
         "log, state and spool"
