@@ -4,6 +4,7 @@
 
 It ends with 0 when every row has tests and none of them failed. A row of which nothing ran, because all was
 skipped, is no failure, and is named with the reasons. What no test tries is printed as missing or open.
+Ended by a signal it takes down what its tests made: processes, mounts, folders.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ sys.path[:0] = [str(ROOT / part) for part in ("daemon", "ctl", "tests")]
 import pytest  # noqa: E402
 
 import support_points  # noqa: E402
+import support_scratch  # noqa: E402
 from faults.rows import ROWS, Row  # noqa: E402
 
 LONG = {"MEMD_FULL_SWEEPS": "1"}
@@ -101,13 +103,19 @@ def main(words: Sequence[str]) -> int:
     if asked.long:
         os.environ.update(LONG)
     os.chdir(ROOT)
+    return support_scratch.keep(lambda folder: sweep(rows, asked, folder))
+
+
+def sweep(rows: Sequence[Row], asked: argparse.Namespace, folder: Path) -> int:
+    """Run the tests of these rows, with all they put anywhere below `folder`; the status to end with."""
     there = [name for row in rows for name in row.tests if Path(name.split("::")[0]).exists()]
     if not asked.row:
         there.insert(0, "tests/faults")
     recorder = Recorder()
     began = time.monotonic()
     status = pytest.main(
-        ["-q", "-p", "no:cacheprovider", *asked.words, *dict.fromkeys(there)], plugins=[recorder]
+        ["-q", "-p", "no:cacheprovider", f"--basetemp={folder / 't'}", *asked.words, *dict.fromkeys(there)],
+        plugins=[recorder],
     )
     is_good = show(rows, recorder.tests, time.monotonic() - began)
     if status not in (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED):

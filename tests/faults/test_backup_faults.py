@@ -19,6 +19,7 @@ from memd.service import backup_replace
 from memd.service.backup_places import Roots
 from support_backups import Facts, back_up, facts, fill, folders, restore, small, strays
 from support_faults import Faults, failing, installed, killing, survives
+from support_scratch import in_memory
 
 pytestmark = pytest.mark.faults
 
@@ -51,8 +52,7 @@ class Scene:
 
 @pytest.fixture(scope="module")
 def scene() -> Iterator[Scene]:
-    base = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
-    made = tempfile.mkdtemp(prefix="memd-backups-", dir=base)
+    made = tempfile.mkdtemp(prefix="memd-backups-", dir=in_memory())
     yield Scene(Path(made))
     shutil.rmtree(made)
 

@@ -14,6 +14,7 @@ import pytest
 from memd import disk
 from support_faults import Faults, failing, installed, killing, survives
 from support_memory import OLD_NS, World, bodies, leads_to, notes, put, read, snapshot, superseded
+from support_scratch import in_memory
 
 STRIDE = 1 if os.environ.get("MEMD_FULL_SWEEPS") else 7
 MARK = b".sync-conflict-20260203-101500-ABCDEFG"
@@ -102,10 +103,10 @@ class Sweep:
 
 @pytest.fixture
 def sweep(tmp_path: Path) -> Iterator[Sweep]:
-    if not os.access("/dev/shm", os.W_OK):
+    if in_memory() is None:
         yield Sweep(tmp_path)
         return
-    with tempfile.TemporaryDirectory(dir="/dev/shm", prefix="memd-test-") as folder:
+    with tempfile.TemporaryDirectory(dir=in_memory(), prefix="memd-test-") as folder:
         yield Sweep(Path(folder))
 
 

@@ -24,6 +24,7 @@ from support_faults import failing, survives
 from support_flow import Flow, clear
 from support_flows import FLOWS
 from support_ledger_faults import LedgerFaults, is_dead, killing
+from support_scratch import in_memory
 
 pytestmark = pytest.mark.faults
 
@@ -35,8 +36,7 @@ RANDOM_ROUNDS = 200 if IS_FULL else 20
 @pytest.fixture
 def folder() -> Iterator[Path]:
     """In memory where the system has such a place: thousands of runs need no disk."""
-    base = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
-    made = tempfile.mkdtemp(prefix="memd-flows-", dir=base)
+    made = tempfile.mkdtemp(prefix="memd-flows-", dir=in_memory())
     yield Path(made)
     shutil.rmtree(made)
 

@@ -20,6 +20,7 @@ from memd import disk
 from support_faults import Faults, failing, installed, killing, survives
 from support_heal_scene import Scene, Work, healed, unenrolled
 from support_memory import bodies, tree
+from support_scratch import in_memory
 
 STRIDE = 1 if os.environ.get("MEMD_FULL_SWEEPS") else 7
 
@@ -69,10 +70,10 @@ class Sweep:
 @pytest.fixture
 def top(tmp_path: Path) -> Iterator[Path]:
     """Thousands of small trees: in memory where that can be had, and gone afterwards."""
-    if not os.access("/dev/shm", os.W_OK):
+    if in_memory() is None:
         yield tmp_path
         return
-    with tempfile.TemporaryDirectory(dir="/dev/shm", prefix="memd-test-") as folder:
+    with tempfile.TemporaryDirectory(dir=in_memory(), prefix="memd-test-") as folder:
         yield Path(folder)
 
 

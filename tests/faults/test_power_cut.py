@@ -22,6 +22,7 @@ from support_flow import Flow
 from support_flows import FLOWS
 from support_ledger_faults import LedgerFaults
 from support_power import Device, why_not
+from support_scratch import in_memory
 
 pytestmark = pytest.mark.faults
 
@@ -73,7 +74,7 @@ def cuts(device: Device, flow: Flow, *, is_committed: bool) -> list[Cut]:
 
 def _calls(flow: Flow) -> list[str]:
     """Those of another flow of the same kind, elsewhere."""
-    with tempfile.TemporaryDirectory(dir="/dev/shm" if os.path.isdir("/dev/shm") else None) as top:
+    with tempfile.TemporaryDirectory(dir=in_memory()) as top:
         other = type(flow)(Path(top) / "count")
         faults = LedgerFaults()
         with other.under(faults):

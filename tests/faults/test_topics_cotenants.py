@@ -20,6 +20,7 @@ from pathlib import Path
 import pytest
 
 from support_daemon import Home, eventually
+from support_scratch import in_memory
 
 pytestmark = pytest.mark.faults
 
@@ -51,8 +52,7 @@ print("busy", tries, file=sys.stderr)
 @pytest.fixture
 def home() -> Iterator[Home]:
     """In memory where the system has such a place: thousands of flushes need no disk."""
-    base = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
-    top = Path(tempfile.mkdtemp(prefix="memd-cotenants-", dir=base))
+    top = Path(tempfile.mkdtemp(prefix="memd-cotenants-", dir=in_memory()))
     made = Home(top / "home", runtime=top / "run")
     config = made.path / ".config/memd"
     config.mkdir(parents=True)

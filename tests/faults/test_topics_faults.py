@@ -8,7 +8,6 @@ says so and leaves the old state or the new one.
 from __future__ import annotations
 
 import errno
-import os
 import shutil
 import tempfile
 from collections.abc import Iterator
@@ -18,6 +17,7 @@ import pytest
 
 from memd.errors import MemdError
 from support_faults import Faults, failing, installed, killing, survives
+from support_scratch import in_memory
 from support_topic_flows import (
     FLOWS,
     check_done,
@@ -35,8 +35,7 @@ pytestmark = pytest.mark.faults
 @pytest.fixture
 def folder() -> Iterator[Path]:
     """In memory where the system has such a place: hundreds of runs need no disk."""
-    base = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
-    made = tempfile.mkdtemp(prefix="memd-topics-", dir=base)
+    made = tempfile.mkdtemp(prefix="memd-topics-", dir=in_memory())
     yield Path(made)
     shutil.rmtree(made)
 
