@@ -60,6 +60,10 @@ class Healing:
         self.seen: list[bytes] = []
         self.ensured: list[tuple[bytes, bytes]] = []
         self.hangs = False
+        self.is_right = False
+
+    def is_in_order(self, cwd: bytes, config_home: bytes) -> bool:
+        return self.is_right
 
     def see(self, config_dir: bytes) -> None:
         self.seen.append(config_dir)

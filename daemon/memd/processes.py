@@ -145,11 +145,9 @@ def _stat(pid: int) -> tuple[str, str] | None:
 
 def _name(pid: int) -> str:
     """The name of its program, without a folder; empty when there is no such process, or it is hidden."""
-    try:
-        with open(f"/proc/{pid}/comm", "rb") as file:
-            return os.path.basename(file.read(64).decode("utf-8", "replace").strip())
-    except OSError:
-        pass
+    name = _told(f"/proc/{pid}/comm")
+    if name is not None:
+        return os.path.basename(name.decode("utf-8", "replace").strip())
     if sys.platform == "linux":
         return ""
     try:
@@ -160,13 +158,25 @@ def _name(pid: int) -> str:
 
 def _stat_fields(pid: int) -> list[str] | None:
     """What stands behind the name in `/proc/PID/stat`, which may hold anything, also blanks and brackets."""
-    try:
-        with open(f"/proc/{pid}/stat", "rb") as file:
-            text = file.read(4096)
-    except OSError:
+    text = _told(f"/proc/{pid}/stat")
+    if text is None:
         return None
     fields = text[text.rfind(b")") + 1 :].decode("ascii", "replace").split()
     return fields if len(fields) >= 20 else None
+
+
+def _told(path: str) -> bytes | None:
+    """What one of the kernel's short files says. Hooks wait for this: a file object asks for far more."""
+    try:
+        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        return None
+    try:
+        return os.read(fd, 4096)
+    except OSError:
+        return None
+    finally:
+        os.close(fd)
 
 
 def _boot_session() -> str:

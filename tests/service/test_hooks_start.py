@@ -14,6 +14,7 @@ from memd.harness.packets import PACKET_MARKER
 from memd.ledger.store.workstreams import Run
 from memd.service import hooks
 from memd.service.lineage import Lineage
+from memd.workstream import scope
 from support_hook_service import Desk, told
 from support_ledger import S1, entry
 from support_workstreams import Lines
@@ -249,6 +250,27 @@ async def test_memory_is_put_right_in_the_login_and_not_waited_for_for_long(
     assert "the port stays 8123" in text
     assert desk.healing.ensured == [(bytes(desk.cwd), login.encode())]
     assert desk.healing.seen == [login.encode()]
+
+
+async def test_memory_that_is_in_order_costs_no_turn_of_its_own(desk: Desk) -> None:
+    desk.healing.is_right = True
+    desk.topics.text = "MEMORY BLOCK"
+    path = "/home/dev/.claude-work/projects/-home-dev-proj/s1.jsonl"
+    assert await desk.start("s1", transcript_path=path) == "MEMORY BLOCK"
+    assert desk.healing.ensured == []
+
+
+async def test_without_an_open_handoff_nobody_looks_where_the_session_belongs(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[bytes] = []
+    resolve = scope.resolve
+    monkeypatch.setattr(scope, "resolve", lambda cwd, home: asked.append(cwd) or resolve(cwd, home))
+    await desk.start("s1")
+    assert asked == []
+    await desk.note()
+    assert "the port stays 8123" in await desk.start("s2")
+    assert asked == [bytes(desk.cwd)]
 
 
 async def test_a_store_that_a_transcript_shows_is_followed(desk: Desk) -> None:

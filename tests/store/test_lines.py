@@ -114,6 +114,14 @@ def test_a_scope_has_one_open_handoff(lines: Lines, engines: Engines) -> None:
     assert [row.id for row in found] == ["h1", "h4"]
 
 
+def test_an_open_handoff_of_any_scope_is_known(lines: Lines) -> None:
+    assert not lines.reader.workstreams.has_open_handoff()
+    lines.work(lambda work: work.put_handoff(handoff(state="expired")))
+    assert not lines.reader.workstreams.has_open_handoff()
+    lines.work(lambda work: work.put_handoff(handoff("h2", project="other")))
+    assert lines.reader.workstreams.has_open_handoff()
+
+
 def test_workstreams_come_last_selected_first(lines: Lines) -> None:
     lines.workstream("w2", selected_ms=5)
     lines.workstream("w3", selected_ms=5)

@@ -54,25 +54,25 @@ class Agents:
     """The registry. Reads the file anew each time: other processes change it, too."""
 
     def __init__(self, data: bytes) -> None:
-        self._path = data + b"/agents.json"
+        self.path = data + b"/agents.json"
         self._lock = data + b"/agents.lock"
 
     def all(self) -> tuple[Enrolment, ...]:
         """In the order of enrolment; raises ConfigError or Refused when the file is not understood."""
-        data = disk.read_file(self._path, MAX_FILE_BYTES)
+        data = disk.read_file(self.path, MAX_FILE_BYTES)
         if data is None:
             return ()
         try:
             version = msgspec.json.decode(data, type=_Version).version
             if version != VERSION:
                 raise Refused(
-                    f"{shown(self._path)} has version {version}; this memd reads version {VERSION}",
+                    f"{shown(self.path)} has version {version}; this memd reads version {VERSION}",
                     remedy="Use the memd that wrote it, or move the file away and enroll again.",
                 )
             return msgspec.json.decode(data, type=_File).agents
         except (msgspec.DecodeError, UnicodeDecodeError) as reason:
             raise ConfigError(
-                f"{shown(self._path)} is not a registry of agents: {reason}",
+                f"{shown(self.path)} is not a registry of agents: {reason}",
                 remedy="Correct the file, or move it away and enroll again; no memory is lost by that.",
             ) from None
 
@@ -115,7 +115,7 @@ class Agents:
             after = change(before)
             if after != before:
                 content = msgspec.json.format(msgspec.json.encode(_File(agents=after)), indent=2)
-                disk.replace_file(self._path, content + b"\n")
+                disk.replace_file(self.path, content + b"\n")
         return before, after
 
 

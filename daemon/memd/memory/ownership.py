@@ -61,6 +61,11 @@ class Ownership:
 
     # ---------------------------------------------------------------- looking
 
+    @property
+    def registry(self) -> bytes:
+        """The file that says which agents own their memory."""
+        return self._agents.path
+
     def agents(self) -> tuple[protocol.Agent, ...]:
         """raises ConfigError, Refused, DiskError when the registry is not understood or cannot be read"""
         return tuple(enrolment.agent() for enrolment in self._agents.all())

@@ -17,6 +17,7 @@ import trio
 from memd.errors import MemdError
 from memd.memory.ownership import Ownership
 from memd.protocol import Entry
+from memd.service.links_glance import LinksGlance
 from memd.service.watcher import Change, Interest, Watcher
 from memd.settings import Settings
 
@@ -40,6 +41,7 @@ class Healer:
         """looking  another view of the same state, for questions that must not wait for a merge"""
         self._ownership = ownership
         self._looking = looking
+        self._glance = LinksGlance(ownership.registry)
         self._one_question_at_a_time = trio.CapacityLimiter(1)
         self._settings = settings
         self._one_at_a_time = trio.CapacityLimiter(1)
@@ -71,6 +73,10 @@ class Healer:
             self._seen[config_dir] = None
             self.hint()
 
+    def is_in_order(self, cwd: bytes, config_home: bytes) -> bool:
+        """Whether `ensure` has nothing to do; a few looks at the disk, for a thread. False: nobody knows."""
+        return not self._settings.memory.heal or self._glance.is_same((cwd, config_home))
+
     async def ensure(self, cwd: bytes, config_home: bytes) -> None:
         """Have the memory of the agent that works in a directory linked in one login, if it is to be.
 
@@ -79,11 +85,16 @@ class Healer:
         if not self._settings.memory.heal:
             return
 
+        glance = self._glance
+
         def heal(owner: Ownership) -> tuple[Entry, ...]:
-            if not owner.agents():
-                return ()
-            owner.config_homes([config_home] if may_be_login(config_home) else [])
-            return owner.heal(cwd=cwd, now_ms=now_ms())
+            registry = glance.registry()
+            healed: tuple[Entry, ...] = ()
+            if owner.agents():
+                owner.config_homes([config_home] if may_be_login(config_home) else [])
+                healed = owner.heal(cwd=cwd, now_ms=now_ms())
+            glance.remember((cwd, config_home), registry, healed)
+            return healed
 
         await self._attempt(heal)
 
@@ -91,6 +102,7 @@ class Healer:
         self._settings = settings
         self._ownership = ownership
         self._looking = looking
+        self._glance = LinksGlance(ownership.registry)
         self.hint()
 
     async def run(self, work: Callable[[Ownership], T]) -> T:

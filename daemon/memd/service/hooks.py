@@ -43,7 +43,7 @@ from memd.service.hook_view import HooksState, Waiting
 from memd.service.lineage import Lineage
 from memd.service.runs import Runs
 from memd.service.spool import Note, Spool
-from memd.service.telling import Rendered, Telling, Topics, start_of
+from memd.service.telling import Telling, Topics, always, start_of
 from memd.workstream.delivery import may_have_packet
 from memd.workstream.handoff import Receiver
 from memd.workstream.linking import UnknownSession
@@ -54,6 +54,7 @@ START_S = 1.5  # to answer a start; the hook waits for 2 s
 SOON_S = 0.15  # to answer anything else; the hook waits for 250 ms
 LINK_S = 0.3  # for the memory link of a login
 LATER_S = 60.0  # for what is done after the answer
+AFTER_S = 0.01  # from a hook to what is done after its answer: the agent waits for that
 SPOOL_S = 10.0  # between two looks for notes
 SAVE_S = 60.0
 MAX_LATER = 1000
@@ -88,11 +89,9 @@ class Healing(Protocol):
 
     def see(self, config_dir: bytes) -> None: ...
 
+    def is_in_order(self, cwd: bytes, config_home: bytes) -> bool: ...
+
     async def ensure(self, cwd: bytes, config_home: bytes) -> None: ...
-
-
-def _always() -> bool:
-    return True
 
 
 class HookService:
@@ -128,13 +127,15 @@ class HookService:
         self._log = HookLog(state + b"/hooks.json", wall_ms)
         self._spool = Spool(state + b"/spool")
         self._asked: OrderedDict[tuple[str, str], None] = OrderedDict()
-        self._put, self._later = trio.open_memory_channel[Callable[[], Awaitable[None]]](MAX_LATER)
+        self._put, self._later = trio.open_memory_channel[tuple[float, Callable[[], Awaitable[None]]]](
+            MAX_LATER
+        )
         self._lineage = Lineage()
         self._trouble = ""
 
     # ------------------------------------------------------------------------------------ answering
 
-    async def answer(self, body: bytes, is_there: Callable[[], bool] = _always) -> str:
+    async def answer(self, body: bytes, is_there: Callable[[], bool] = always) -> str:
         """What the hook prints.
 
         is_there  whether the hook still waits for it: nothing is claimed for one that left
@@ -184,28 +185,24 @@ class HookService:
         is_told, run = await self._stand(session)
         if not is_told:
             return ""
-        is_inside = self._is_inside(session, run)
+        agent = processes.behind_shells(session.call.pid)
+        self._lineage.note(agent, session.key)
         is_begun = session.event.is_each_turn and session.key in self._begun
         if is_begun and not (run is not None and may_have_packet(start_of(session, run))):
             return ""
-        rendered: Rendered | None = None
-        async with trio.open_nursery() as nursery:
-            nursery.start_soon(self._link_memory, session)
-            rendered = await self._telling.render(
-                session, run, has_block=not is_begun, has_offer=not is_inside
-            )
+        rendered = await self._telling.render(
+            session,
+            run,
+            has_block=not is_begun,
+            is_welcome=lambda: not self._lineage.is_inside(agent, session.key),
+            beside=partial(self._is_linked, session),
+        )
+        if not rendered.is_right:
+            await self._link_memory(session)
         told = await self._telling.claim(rendered, is_there)
         if session.event.is_each_turn and is_there():
             _note(self._begun, session.key)
         return told
-
-    def _is_inside(self, session: Session, run: Run | None) -> bool:
-        """Whether an agent in another session started this one, without a run that would tell."""
-        pid = processes.behind_shells(session.call.pid)
-        if run is None and self._lineage.is_inside(pid, session.key):
-            return True
-        self._lineage.note(pid, session.key)
-        return False
 
     async def _prompt(self, session: Session, is_there: Callable[[], bool]) -> str:
         self._remember(session.key)
@@ -295,18 +292,21 @@ class HookService:
             if stores(there) != stores(Environment(home=self._home)):
                 self._environments.see(variables)
 
+    def _is_linked(self, session: Session) -> bool:
+        """Whether the memory link in that login needs no care, or it has none; looks at the disk."""
+        login = _login_of(session)
+        return not login or self._healer.is_in_order(session.cwd, login)
+
     async def _link_memory(self, session: Session) -> None:
         """The link in that login, before the agent reads its memory; whatever fails, the agent starts."""
-        login = session.heard.variables.get("CLAUDE_CONFIG_DIR", b"")
-        if session.hooks.owns_memory and session.cwd and login:
-            with trio.move_on_after(LINK_S):
-                await self._healer.ensure(session.cwd, login)
+        with trio.move_on_after(LINK_S):
+            await self._healer.ensure(session.cwd, _login_of(session))
 
     # ---------------------------------------------------------------------------------------- later
 
     def _do_later(self, work: Callable[[], Awaitable[None]]) -> None:
         try:
-            self._put.send_nowait(work)
+            self._put.send_nowait((trio.current_time() + AFTER_S, work))
         except trio.WouldBlock:
             log.warning("hooks.too_many")
 
@@ -335,7 +335,8 @@ class HookService:
             self._log.save()
 
     async def _work_off(self) -> None:
-        async for work in self._later:
+        async for due, work in self._later:
+            await trio.sleep_until(due)
             with trio.move_on_after(LATER_S):
                 try:
                     await work()
@@ -436,6 +437,13 @@ def _note(known: OrderedDict[tuple[str, str], None], key: tuple[str, str]) -> No
     known.move_to_end(key)
     while len(known) > MAX_ASKED:
         known.popitem(last=False)
+
+
+def _login_of(session: Session) -> bytes:
+    """The login whose memory link the session reads its memory through; empty where there is none."""
+    if not (session.hooks.owns_memory and session.cwd):
+        return b""
+    return session.heard.variables.get("CLAUDE_CONFIG_DIR", b"")
 
 
 def _is_wanted(note: Note) -> bool:

@@ -34,6 +34,10 @@ LEAST_BLOCK = 300
 log = structlog.get_logger()
 
 
+def always() -> bool:
+    return True
+
+
 class Asking(Protocol):
     """The ledger as far as it is asked here."""
 
@@ -49,11 +53,14 @@ class Topics(Protocol):
 
 
 class Rendered(msgspec.Struct, frozen=True, kw_only=True):
-    """offer: what is to be claimed; None: nothing"""
+    """offer     what is to be claimed; None: nothing
+    is_right  what the look beside it found
+    """
 
     harness: str
     offer: Offer | None
     block: str
+    is_right: bool = True
 
 
 class Telling:
@@ -66,26 +73,35 @@ class Telling:
         self._home = home
 
     async def render(
-        self, session: Session, run: Run | None, *, has_block: bool, has_offer: bool = True
+        self,
+        session: Session,
+        run: Run | None,
+        *,
+        has_block: bool,
+        is_welcome: Callable[[], bool] = always,
+        beside: Callable[[], bool] = always,
     ) -> Rendered:
-        """run: what the session was linked to; None: it is told handoffs, and no packet"""
+        """run         what the session was linked to; None: it is told handoffs, and no packet
+        is_welcome  asked when there is a handoff for a session without a run: whether it may have it
+        beside      a quick look at something else, for the same turn of the thread
+        """
         harness, hooks = session.adapter.name, session.hooks
         room = room_of(session.adapter.start_output_limit, hooks.wrapper, is_escaped=hooks.is_escaped)
         start = start_of(session, run)
         is_new = may_have_packet(start) or not session.heard.is_again  # else it has been told
 
-        def look(reader: Reader) -> tuple[Material | None, str]:
+        def look(reader: Reader) -> tuple[Material | None, str, bool]:
             """In one turn of a thread: agents wait for it."""
             block = filled(self._topics, harness, room) if has_block else ""
-            return self._gather(session, start, reader) if has_offer and is_new else None, block
+            return self._gather(session, start, reader) if is_new else None, block, beside()
 
-        material, block = await self._records.consult(look)
+        material, block, is_right = await self._records.consult(look)
         offer = self._runs.compose(material, room) if material is not None else None
         if offer is not None and offer.handoff is not None and run is None:
-            offer = await self._kept(offer)
+            offer = await self._kept(offer) if is_welcome() else None
         if offer is not None and block and room.size(block) > offer.left.left:
             block = await block_of(self._topics, harness, offer.left)  # it was as if it were alone
-        return Rendered(harness=harness, offer=offer, block=block)
+        return Rendered(harness=harness, offer=offer, block=block, is_right=is_right)
 
     async def claim(self, rendered: Rendered, is_there: Callable[[], bool]) -> str:
         """What is told. Not cancelled between the claim and its return."""
@@ -112,7 +128,9 @@ class Telling:
         return where.workspace, where.project
 
     def _gather(self, session: Session, start: Start, reader: Reader) -> Material | None:
-        """The handoff and the packet that there may be; None: nobody can say for where."""
+        """The handoff and the packet that there may be; None: there are none, or nobody can say for where."""
+        if start.run is None and not reader.workstreams.has_open_handoff():
+            return None
         try:
             workspace, project = self._scope(session, start.run, reader)
         except (MemdError, OSError) as reason:

@@ -249,6 +249,10 @@ class WorkstreamReading:
         )
         return [made_handoff(row) for row in rows]
 
+    @_told
+    def has_open_handoff(self) -> bool:
+        return self._connection.execute("select 1 from handoffs where state = 'open' limit 1").get is not None
+
     # ----------------------------------------------------------------------------------- views
 
     @_told

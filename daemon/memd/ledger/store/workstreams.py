@@ -273,6 +273,9 @@ class Looking(Protocol):
     def handoffs(self, workspace: str, project: str, limit: int = 20) -> list[Handoff]:
         """The handoffs of a scope, newest first; the open one among them, if there is one."""
 
+    def has_open_handoff(self) -> bool:
+        """Whether any scope has one; quick."""
+
     def untold(
         self,
         workstream: str,

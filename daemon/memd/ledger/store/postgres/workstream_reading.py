@@ -325,6 +325,10 @@ class WorkstreamReading:
             )
         return [made_shared_handoff(row) for row in rows]
 
+    def has_open_handoff(self) -> bool:
+        with self._asked():
+            return bool(self._link.rows("select 1 from handoffs where state = 'open' limit 1"))
+
     # ----------------------------------------------------------------------------------- views
 
     def untold(
