@@ -120,7 +120,7 @@ GOOGLE: tuple[Shape, ...] = (
     token(
         "google_oauth_secret", r"GOCSPX-[A-Za-z0-9_-]{20,}", ("GOCSPX-",), "GOCSPX-{word:28}", is_bound=False
     ),
-    token("google_oauth_token", r"ya29\.[A-Za-z0-9_.-]{20,}", ("ya29.",), "ya29.{word:160}", family="dot"),
+    token("google_oauth_token", r"ya29\.[A-Za-z0-9_.-]{20,}", ("ya29.",), "ya29.{word:160}"),
     token(
         "google_refresh_token", r"1//[A-Za-z0-9_-]{20,}", ("1//",), "1//0{word:60}", accept=_is_no_division
     ),
@@ -199,7 +199,6 @@ HOSTS: tuple[Shape, ...] = (
         r"dp\.(?:pt|st|ct|sa|scim|audit)\.[A-Za-z0-9_.-]{20,}",
         ("dp.",),
         "dp.pt.{alnum:43}",
-        family="dot",
     ),
     token("onepassword_token", r"ops_eyJ[A-Za-z0-9_+/=-]{20,}", ("ops_eyJ",), "ops_eyJ{word:200}"),
     token(

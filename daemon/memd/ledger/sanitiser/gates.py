@@ -80,8 +80,9 @@ _BASE64 = b"a" * 36
 
 # Names close to what assigns to them: lower case, every such sign a colon, what may stand between dropped
 _ASSIGN = bytes(ord(":" if chr(i) in "=,|>(" else chr(i).lower()) if i < 128 else i for i in range(256))
+LONG_NAME = MAX_NAME // 2  # of a longer one a finder may see the end only, and a blank may end it too early
 _NAME = b"abcdefghijklmnopqrstuvwxyz0123456789_-."
-_BETWEEN = b" \t\r\n\"'`\\]_-!?0123456789"
+_BETWEEN = b" \t\r\n\"'`\\];_-!?0123456789"
 
 
 class _Literals:
@@ -143,7 +144,8 @@ class _Assigned:
         for match in self._before_blank.finditer(low):
             head = low[max(0, match.start() - MAX_NAME) : match.start()]
             before = head.rstrip(_NAME)
-            if head[len(before) : len(before) + 1] == b"-" or before.endswith(GIVING):
+            name = head[len(before) :]
+            if name.startswith(b"-") or before.endswith(GIVING) or len(name) > LONG_NAME:
                 return True
         return False
 

@@ -58,9 +58,10 @@ _GATE_ATTACHED = (
     rf"(?:{QUOTE}?\]?[!?]?{BLANK}*{ASSIGN}(?:%20|[ \t\r\n\f\v])*"
     rf"|{QUOTE}?[!?]?[ ]?:[ ]?{_TYPE.replace('{0,40}', '*')}[ ]?=[ ]?"
     rf"|(?:{QUOTE}[ ]?[,;]?)?{_GATE_GAP}{QUOTE}?value{QUOTE}?{BLANK}*{ASSIGN}{BLANK}*"
-    rf"|{QUOTE}[ ]?,{_GATE_GAP}|\([ ]?|{QUOTE}?[ ]+\|[ ]|>|[ ](?:is|was)[ :]+)"
+    rf"|{QUOTE}[ ]?,{_GATE_GAP}|\([ ]?|{QUOTE}?[ ]+\|[ ]|[ ](?:is|was)[ :]+)"
 )
-_GATE_VALUE = rf"(?:[^\s\"'`<>(){{}}\[\],;&|]{{6}}|[bfru@$]{{0,2}}{QUOTE}[^\r\n]{{6}})"
+_GATE_VALUE = rf"(?:[^\s\"'`<>(){{}}\[\],;&|][^\s\"'`<>(){{}}\[\]]{{5}}|[bfru@$]{{0,2}}{QUOTE}[^\n]{{6}})"
+_GATE_TAGGED = r">[^<>\r\n]{6}"
 
 _STRONG = """
 api access secret private auth account shared master encrypt encryption encoding signing sign license
@@ -240,7 +241,8 @@ def _row(
     tails = sorted((ending.removeprefix(word) for ending in endings), key=len, reverse=True)
     ending = f"{word}(?:{'|'.join(tails)})"
     given = rf"(?:-|(?:env|setx|set -g?x)[ ])[A-Z0-9_.-]*{ending}{_SUFFIX}?(?:{BLANK}+|{QUOTE},{_GATE_GAP})"
-    gate = rf"(?i)(?:{before}{ending}{_SUFFIX}?{_GATE_ATTACHED}|{given}){_GATE_VALUE}"
+    named = rf"{before}{ending}{_SUFFIX}?"
+    gate = rf"(?i)(?:(?:{named}{_GATE_ATTACHED}|{given}){_GATE_VALUE}|{named}{_GATE_TAGGED})"
     return Shape(type, _finder(ending, kind, promises), gate, (word, *endings), "assigned", made_up)
 
 
@@ -253,6 +255,6 @@ SHAPES: tuple[Shape, ...] = (
     _row("secret", "secret", ("secret",), 'client_secret = "{alnum:32}"'),
     _row("token", "token", ("token",), 'MISTRAL_TOKEN: "{alnum:32}"', _is_token),
     _row("credential", "token", _CREDENTIAL, 'credentials = "{alnum:32}"'),
-    _row("api_key", "key", ("key",), "COHERE_API_KEY={alnum:40}", _is_api_key, "[a-z][_.-]?"),
+    _row("api_key", "key", ("key",), "COHERE_API_KEY={alnum:40}", _is_api_key, "[a-z][.]?-?_?"),
     _row("key", "label", ("key",), 'UPLOAD_KEY="{alnum:40}"', _is_other_key, "[_-]"),
 )

@@ -61,7 +61,6 @@ CODE: tuple[Shape, ...] = (
         r"AT(?:ATT|CTT)3[A-Za-z0-9_=-]{20,}",
         ("ATATT3", "ATCTT3"),
         "ATATT3xFfGF0{word:180}",
-        family="run",
     ),
     token("bitbucket_password", r"ATBB[A-Za-z0-9]{24,}", ("ATBB",), "ATBB{alnum:32}", family="long"),
     token(
