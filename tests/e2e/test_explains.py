@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -33,9 +34,9 @@ def agent(home: Home, tmp_path: Path) -> Path:
     return path
 
 
-def session(home: Home, number: int, text: str, before: bytes = b"") -> Path:
+def session(home: Home, number: int, text: str, before: bytes = b"", below: str = "-work-one") -> Path:
     name = f"{number:08d}-0000-4000-8000-000000000000"
-    folder = home.path / ".claude/projects/-work-one"
+    folder = home.path / ".claude/projects" / below
     folder.mkdir(parents=True, exist_ok=True)
     record = {
         "type": "user",
@@ -112,6 +113,59 @@ def test_a_source_whose_session_cannot_be_told_is_named_in_the_status(home: Home
     assert len(home.json("search", "plain")) == 1
     unreadable = home.json("status")["ledger"]["unreadable"]
     assert len(home.json("search", "late")) == 1 or "first 8 MiB" in unreadable[0][1]
+
+
+def as_its_owner(home: Home) -> subprocess.Popen[bytes]:
+    """A daemon that modes hold for, also where the tests run as root."""
+    program = [sys.executable, "-P", "-m", "memd"]
+    if os.geteuid() == 0:
+        if shutil.which("setpriv") is None:
+            pytest.skip("root reads everything, and there is no setpriv")
+        program = ["setpriv", "--bounding-set=-dac_override,-dac_read_search", *program]
+    child = subprocess.Popen(
+        program, env=home.environment, cwd="/", stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
+    eventually(lambda: home.answers() or child.poll() is not None)
+    return child
+
+
+def unread(home: Home) -> dict[str, str]:
+    """What doctor says of sessions that cannot be read: message and remedy."""
+    found = home.json("doctor")["findings"]
+    return {one["message"]: one["remedy"] for one in found if one["subject"] == "sessions"}
+
+
+def test_sessions_that_cannot_be_read_lower_the_health_and_doctor_says_which_and_what_to_do(
+    home: Home,
+) -> None:
+    closed = session(home, 1, "closed").parent
+    locked = session(home, 3, "locked", below="-work-three")
+    long = session(home, 2, "", before=b'{"type":"summary","x":"' + b"y" * (20 << 20) + b'"}\n', below="-two")
+    long.rename(long.with_name("no-session.jsonl"))
+    closed.chmod(0)
+    locked.chmod(0)
+    child = as_its_owner(home)
+    try:
+        assert home.memctl("import", "--wait").returncode == 0
+        status = home.json("status")
+        assert status["health"] == "attention"
+        words = home.memctl("status", COLUMNS="400").stdout
+        assert len([line for line in words.splitlines() if "cannot be read" in line]) <= 2
+        assert "`memctl doctor`" in status["health_line"]
+        told = unread(home)
+        for path in (closed, locked, long.with_name("no-session.jsonl")):
+            assert [remedy for message, remedy in told.items() if str(path) in message and remedy], path
+        assert len(told) == status["ledger"]["unreadable_needing"] == 3
+        closed.chmod(0o700)
+        locked.chmod(0o600)
+        long.with_name("no-session.jsonl").unlink()
+        assert home.memctl("import", "--wait").returncode == 0
+        eventually(lambda: home.json("status")["health"] == "healthy")
+        assert unread(home) == {}
+        assert len(home.json("search", "locked")) == 1
+    finally:
+        child.terminate()
+        child.wait()
 
 
 def test_a_name_that_is_no_text_does_not_end_the_watching(home: Home, agent: Path) -> None:

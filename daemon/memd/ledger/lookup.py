@@ -65,8 +65,8 @@ def look_for(adapter: Adapter, stores: Iterable[Store], session: str, scratch: b
         linked = next((link for link in walk.links if _may_lead_to(link, name)), b"")
         if linked:
             unknown = Look(outcome="unknown", reason=f"{shown(linked)} is a link, which memd does not follow")
-        elif walk.is_blind or walk.is_cut:
-            why = "not all of its folders can be read" if walk.is_blind else "it holds too many files"
+        elif walk.blind or walk.is_cut:
+            why = "not all of its folders can be read" if walk.blind else "it holds too many files"
             unknown = Look(outcome="unknown", reason=f"{shown(real.root)}: {why}")
     return unknown or ABSENT
 

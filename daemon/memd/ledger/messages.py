@@ -128,15 +128,26 @@ class Folders(News, frozen=True, kw_only=True, tag="folders"):
     folders: tuple[bytes, ...]
 
 
+class Trouble(msgspec.Struct, frozen=True):
+    """A source, a folder or a store that cannot be read. remedy: what a person can do; empty: it passes"""
+
+    path: bytes
+    reason: str
+    remedy: str = ""
+
+
 class Progress(News, frozen=True, kw_only=True, tag="progress"):
-    """How far the import is. Bytes of sources that are known and not yet dealt with are `left_bytes`."""
+    """How far the import is. Bytes of sources that are known and not yet dealt with are `left_bytes`.
+
+    unreadable  the first of what cannot be read; `needing`: how many of all need a person
+    """
 
     sources: int
     total_bytes: int
     left_sources: int
     left_bytes: int
-    unreadable: tuple[tuple[bytes, str], ...] = ()
-    cut_stores: tuple[bytes, ...] = ()
+    unreadable: tuple[Trouble, ...] = ()
+    needing: int = 0
 
 
 class Flushed(News, frozen=True, kw_only=True, tag="flushed"):

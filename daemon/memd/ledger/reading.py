@@ -18,6 +18,7 @@ import zstandard
 from memd.harness.losses import CLASSES
 from memd.harness.model import Adapter, Event, Link, Loss, Session, Turn
 from memd.ledger import cursor as cursors
+from memd.ledger import troubles
 from memd.ledger.cursor import FileCursor
 from memd.ledger.sources import Source, storable
 
@@ -44,11 +45,25 @@ class Slice(msgspec.Struct, kw_only=True):
 
 
 class Unreadable(Exception):
-    """A source that cannot be read now: says why. Read again when it changed, or soon if that will pass."""
+    """A source that cannot be read now: says why. Read again when it changed, or soon if that will pass.
 
-    def __init__(self, why: str, *, is_passing: bool = False) -> None:
+    remedy  what a person can do about it; empty where there is nothing to do but to wait
+    """
+
+    def __init__(self, why: str, *, remedy: str = troubles.LEFT_ALONE, is_passing: bool = False) -> None:
         super().__init__(why)
+        self.remedy = remedy
         self.is_passing = is_passing
+
+
+def _refused(reason: OSError) -> Unreadable:
+    """What the system said when a source was to be read. A change of its mode alone shows in no look."""
+    why = reason.strerror or str(reason)
+    if isinstance(reason, FileNotFoundError):
+        return Unreadable(why, remedy="", is_passing=True)
+    if isinstance(reason, PermissionError):
+        return Unreadable(why, remedy=troubles.READABLE, is_passing=True)
+    return Unreadable(why, is_passing=True)
 
 
 class Plain:
@@ -136,7 +151,7 @@ class Reader:
         try:
             return self._read(adapter, source, stream, known, budget, (size, inode, device, mtime_ns))
         except OSError as reason:
-            raise Unreadable(reason.strerror or str(reason)) from None
+            raise _refused(reason) from None
         finally:
             if isinstance(stream, Plain):
                 stream.close()
@@ -149,7 +164,7 @@ class Reader:
             about, mark = self._about(adapter, source)
             return about if mark else self._begin(adapter, source, stream)
         except OSError as reason:
-            raise Unreadable(reason.strerror or str(reason)) from None
+            raise _refused(reason) from None
         finally:
             if isinstance(stream, Plain):
                 stream.close()
@@ -271,7 +286,7 @@ class Reader:
         try:
             fd = os.open(source.path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
         except OSError as reason:
-            raise Unreadable(reason.strerror or str(reason)) from None
+            raise _refused(reason) from None
         facts = os.fstat(fd)
         if not stat.S_ISREG(facts.st_mode):
             os.close(fd)

@@ -18,6 +18,7 @@ from memd.ledger import documents, snapshot
 from memd.ledger.cursor import RowCursor
 from memd.ledger.reading import Unreadable
 from memd.ledger.sources import Source
+from memd.ledger.troubles import LEFT_ALONE, READABLE
 
 ROWS = 2000  # of one query in one round
 BYTES = 4 << 20
@@ -41,7 +42,7 @@ def read_database(
         source.path, scratch, lambda connection: _round(connection, adapter, source, known, now_ms)
     )
     if isinstance(result, snapshot.Unreadable):
-        raise Unreadable(result.sentence, is_passing=result.reason in ("locked", "moved", "slow"))
+        raise _unreadable(result)
     if adapter.around is None:
         return result
     near = documents.Documents(source.store.root)
@@ -135,9 +136,15 @@ def read_ended(
 
     result = snapshot.read_snapshot(source.path, scratch, question)
     if isinstance(result, snapshot.Unreadable):
-        raise Unreadable(result.sentence, is_passing=result.reason in ("locked", "moved", "slow"))
+        raise _unreadable(result)
     parts, state = result
     return RowsRead(_joined(parts), replace(known, state=state), False)
+
+
+def _unreadable(why: snapshot.Unreadable) -> Unreadable:
+    is_passing = why.reason in ("locked", "moved", "slow", "missing")
+    remedy = "" if is_passing else READABLE if why.reason == "io" else LEFT_ALONE
+    return Unreadable(why.sentence, remedy=remedy, is_passing=is_passing or why.reason == "io")
 
 
 def _start(query: Query, updated: int, row_id: str, now_ms: int) -> tuple[int, str]:

@@ -40,7 +40,7 @@ class Walk(msgspec.Struct):
     sources: list[Source]
     folders: list[bytes]
     is_cut: bool = False  # there are more than MAX_FILES
-    is_blind: bool = False  # a folder is there and could not be read
+    blind: dict[bytes, str] = {}  # folders that are there and could not be read, and why
     links: list[bytes] = []  # not followed, though named like sources or folders with sources
 
 
@@ -209,8 +209,8 @@ def _descend(
         entries = list(os.scandir(folder))
     except (FileNotFoundError, NotADirectoryError):
         return
-    except OSError:
-        seen.is_blind = True
+    except OSError as reason:
+        seen.blind[folder] = reason.strerror or str(reason)
         return
     seen.folders.append(folder)
     for entry in entries:
@@ -231,6 +231,9 @@ def _descend(
             if _is_outdone(adapter, store, below):
                 continue
             facts = entry.stat(follow_symlinks=False)
+        except PermissionError as reason:  # names can be listed here, files not looked at
+            seen.blind[folder] = reason.strerror or str(reason)
+            continue
         except OSError:
             continue  # gone between the listing and the look
         if len(seen.sources) >= limit:

@@ -24,7 +24,7 @@ from collections import deque
 from memd import heap
 from memd.harness.model import Adapter, Environment, Store
 from memd.harness.registry import adapters
-from memd.ledger import assembly, messages, rows, sources
+from memd.ledger import assembly, messages, rows, sources, troubles
 from memd.ledger.assembly import Assembly
 from memd.ledger.glance import Disk
 from memd.ledger.known import Known
@@ -32,8 +32,9 @@ from memd.ledger.messages import AnyNews, Frames, Rules
 from memd.ledger.outbox import Outbox
 from memd.ledger.reading import Reader, Unreadable
 from memd.ledger.rules import Wanted, is_below
-from memd.ledger.sources import Source
+from memd.ledger.sources import Source, Walk
 from memd.ledger.store.interface import Batch
+from memd.ledger.troubles import Troubles
 from memd.ledger.waiting import Flow, Wait
 
 WINDOW = 3  # groups of batches under way
@@ -46,7 +47,6 @@ PROGRESS_S = 0.5
 COURTESY = 5  # agents, and the daemon's own answers, come first
 GARBAGE = 50_000  # objects between two looks for circles: a batch holds thousands, and none of them in one
 GIVE_BACK_GROUPS = 4  # of batches, after which a rest is used to give memory back
-KEPT_TROUBLES = 20
 KEPT_BESIDE = 256  # sources read lately that another file names: a change of that one is a hint too
 
 
@@ -77,9 +77,8 @@ class Worker:
         self._given_back = -GIVE_BACK_GROUPS  # so that the first look at everything is followed by it too
         self._waits: list[Wait] = []
         self._folders: dict[bytes, int] = {}  # folder -> its mtime when it was listed
-        self._troubles: dict[bytes, str] = {}
+        self._troubles = Troubles()
         self._beside: dict[bytes, Source] = {}
-        self._cut: set[bytes] = set()
         self._has_begun = False
         self._filled = 0  # slices of back-fill
         self._has_remote = False
@@ -168,6 +167,7 @@ class Worker:
         self._environments = environments
         self._find_stores()
         self._known.forget_looks()
+        self._troubles.forget()
 
     def _find_stores(self) -> None:
         disk = Disk()
@@ -197,7 +197,7 @@ class Worker:
         for file in self._followed:
             for folder in _nearest(os.path.dirname(file)):
                 folders[folder] = _mtime(folder)
-        self._cut.clear()
+        self._troubles.begin_look(os.path.lexists)
         self._has_remote = False
         for adapter, store in [*self._stores, *self._extra]:
             walk = sources.walk(adapter, store)
@@ -205,8 +205,7 @@ class Worker:
             self._has_remote = self._has_remote or any(is_below(store.root, root) for root in remote)
             for folder in walk.folders or _nearest(store.root):
                 folders[folder] = _mtime(folder)
-            if walk.is_cut:
-                self._cut.add(store.root)
+            self._note_places(store, walk)
         for source in self._in_reading_order(news):
             self._back.append(source)
             self._is_queued.add(source.path)
@@ -214,6 +213,13 @@ class Worker:
             self._tell(messages.Folders(folders=tuple(folders)))
         self._folders = folders
         self._is_told = False
+
+    def _note_places(self, store: Store, walk: Walk) -> None:
+        for folder, reason in walk.blind.items():
+            self._troubles.note_place(folder, reason, troubles.READABLE)
+        if walk.is_cut:
+            reason = f"it holds more than {sources.MAX_FILES} session files"
+            self._troubles.note_place(store.root, reason, troubles.CUT)
 
     def _in_reading_order(self, news: list[Source]) -> list[Source]:
         """The newest first; files that continue each other together, by name."""
@@ -267,6 +273,8 @@ class Worker:
             self._rescan_at = 0.0
             return
         walk = sources.walk(adapter, store, folder)
+        self._troubles.settle_places(walk.folders)
+        self._note_places(store, walk)
         for source in self._in_reading_order(walk.sources):
             if source.path not in self._is_queued:
                 self._take_live(source)
@@ -298,15 +306,15 @@ class Worker:
                 time.monotonic(),
             )
         except Unreadable as reason:
-            self._troubles[source.path] = str(reason)
+            self._troubles.note(source.path, str(reason), reason.remedy)
             if not reason.is_passing:
                 self._known.set_looks(source.path, now_facts)
             return
         except Exception as bug:  # noqa: BLE001  one odd source must not keep all others out
-            self._troubles[source.path] = f"reading it failed: {_where(bug)}"
+            self._troubles.note(source.path, f"reading it failed: {_where(bug)}", troubles.BUG)
             self._known.set_looks(source.path, now_facts)
             return
-        self._troubles.pop(source.path, None)
+        self._troubles.settle(source.path)
         for batch in made.batches:
             self._put(batch, is_live=is_live)
         if made.cursor:
@@ -340,10 +348,10 @@ class Worker:
                 try:
                     made = self._assembly.read_ended(adapter, source, known, ended, self._wanted, now)
                 except Unreadable as reason:
-                    self._troubles[source.path] = str(reason)
+                    self._troubles.note(source.path, str(reason), reason.remedy)
                     continue
                 except Exception as bug:  # noqa: BLE001  as in `_work`
-                    self._troubles[source.path] = f"reading it failed: {_where(bug)}"
+                    self._troubles.note(source.path, f"reading it failed: {_where(bug)}", troubles.BUG)
                     continue
                 for batch in made.batches:
                     self._put(batch, is_live=True)
@@ -359,6 +367,8 @@ class Worker:
         if self._rescan_at > now:
             self._waits = [wait for wait in self._waits if not self._is_served(wait, now)]
         self._send_what_may_go()
+        if self._troubles.is_news:
+            self._troubles.is_news = self._is_told = False
         if not self._is_told and (now >= self._progress_at or is_idle):
             self._tell(self._progress())
             self._progress_at = now + PROGRESS_S
@@ -415,8 +425,8 @@ class Worker:
             total_bytes=0,
             left_sources=len(left),
             left_bytes=sum(assembly.unread(s, self._known.cursor(s.path)) for s in left),
-            unreadable=tuple(list(self._troubles.items())[:KEPT_TROUBLES]),
-            cut_stores=tuple(self._cut),
+            unreadable=self._troubles.told(),
+            needing=self._troubles.needing(),
         )
 
     def _send_what_may_go(self) -> None:

@@ -70,6 +70,17 @@ def findings(
     return tuple(out)
 
 
+def unread(rows: Sequence[tuple[str, str, str]], needing: int) -> Iterator[Finding]:
+    """rows: path, reason and remedy of what cannot be read of the stores; needing: how many need a person"""
+    named = [row for row in rows if row[2]]
+    for path, reason, remedy in named:
+        message = reason if path in reason else f"cannot read {path}: {reason}"
+        yield Finding(level="warning", subject="sessions", message=message, remedy=remedy)
+    if needing > len(named):
+        more = f"{needing - len(named)} more files or folders cannot be read"
+        yield Finding(level="warning", subject="sessions", message=more)
+
+
 def _kept(path: bytes, files: int, size_bytes: int) -> Finding:
     """Old versions grow without end, because memd deletes nothing: people may."""
     return Finding(

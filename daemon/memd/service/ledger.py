@@ -36,7 +36,7 @@ from memd.ledger.store.interface import (
     Writer,
 )
 from memd.ledger.store.workstreams import Work
-from memd.service import page
+from memd.service import diagnosis, page
 from memd.service.importer import Importer
 from memd.service.lane import BULK, Lane
 from memd.service.watcher import Change, Interest, Watcher
@@ -69,6 +69,8 @@ log = structlog.get_logger()
 class LedgerState(msgspec.Struct, frozen=True, kw_only=True):
     """The ledger's part of `memctl status --json`. `left_*`: known and not yet read.
 
+    unreadable  path, reason and remedy of what cannot be read, the first of many; unreadable_needing: how
+                many of all need a person
     waiting_*  what was read and waits on this machine for the ledger's server; aside: it does not take it
     """
 
@@ -80,7 +82,8 @@ class LedgerState(msgspec.Struct, frozen=True, kw_only=True):
     bytes: int = 0
     left_sources: int = 0
     left_bytes: int = 0
-    unreadable: tuple[tuple[str, str], ...] = ()
+    unreadable: tuple[tuple[str, str, str], ...] = ()
+    unreadable_needing: int = 0
     worker_restarts: int = 0
     engine: str = "sqlite"
     waiting_batches: int = 0
@@ -306,7 +309,7 @@ class Ledger:
         if state.waiting_aside:
             message = f"{state.waiting_aside} groups of batches are kept here that the server does not take"
             found.append(_finding("warning", subject, message, "Report it as a bug; nothing of it is lost."))
-        return found
+        return [*found, *diagnosis.unread(state.unreadable, state.unreadable_needing)]
 
     async def state(self) -> LedgerState:
         """How it is, for `memctl status`."""
@@ -332,7 +335,8 @@ class Ledger:
             bytes=stats.database_bytes + stats.log_bytes + stats.segment_bytes,
             left_sources=progress.left_sources,
             left_bytes=progress.left_bytes,
-            unreadable=tuple((shown(path), reason) for path, reason in progress.unreadable),
+            unreadable=tuple((shown(one.path), one.reason, one.remedy) for one in progress.unreadable),
+            unreadable_needing=progress.needing,
             worker_restarts=self.importer.restarts,
         )
 

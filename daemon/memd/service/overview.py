@@ -53,7 +53,8 @@ class Overview(msgspec.Struct, frozen=True, kw_only=True):
         report = await self.facts(request.installed)
         if request.form == "json":
             return status.to_json(report)
-        return status.to_text(report, color=request.color, width=max(40, min(request.width, 400)))
+        width = max(40, min(request.width, 400))
+        return status.to_text(report, now_ms=now_ms(), color=request.color, width=width)
 
     async def facts(self, installed: str = "") -> Report:
         """How everything is now. installed: the version of the package the client runs from"""
@@ -74,6 +75,7 @@ class Overview(msgspec.Struct, frozen=True, kw_only=True):
             topics,
             is_enrolled=bool(agents),
             has_good_config=self.configuration.was_good,
+            unreadable=ledger.unreadable_needing,
             worker_trouble=self.ledger.worker_trouble(),
             server_trouble=self.ledger.server_trouble(ledger),
         )

@@ -5,6 +5,7 @@ The daemon renders, so that the command needs nothing but a socket. Both forms c
 
 from __future__ import annotations
 
+import datetime
 import time
 from collections.abc import Mapping, Sequence
 
@@ -16,7 +17,7 @@ from memd.protocol import Agent, Entry
 from memd.service import hook_view
 from memd.service.hook_view import HookRows
 from memd.service.ledger import LedgerState
-from memd.service.page import Ink, count, wrapped
+from memd.service.page import Ink, age, count, wrapped
 from memd.service.topics import TopicsState
 
 
@@ -135,6 +136,7 @@ def judge(
     *,
     is_enrolled: bool = True,
     has_good_config: bool = True,
+    unreadable: int = 0,
     worker_trouble: str = "",
     server_trouble: str = "",
 ) -> tuple[str, str]:
@@ -164,6 +166,8 @@ def judge(
     left = sum(len(entry.left_behind) for entry in entries)
     if left:
         return "attention", f"{count(left, 'file')} left behind in old memory folders, see below"
+    if unreadable:
+        return "attention", f"{_unread(unreadable)}; `memctl doctor` says which and what to do"
     if topics.is_drifting:
         return (
             "attention",
@@ -182,8 +186,11 @@ def to_json(report: Report) -> str:
     return msgspec.json.format(msgspec.json.encode(report), indent=2).decode() + "\n"
 
 
-def to_text(report: Report, *, color: bool, width: int) -> str:
-    """A page of at most `width` columns where lines can be broken; remedies on lines of their own."""
+def to_text(report: Report, *, now_ms: int, color: bool, width: int) -> str:
+    """A page of at most `width` columns where lines can be broken; remedies on lines of their own.
+
+    Moments are told by how long ago they were: that is the same in every time zone.
+    """
     ink = Ink(color)
     shade = {"healthy": ink.green, "attention": ink.yellow}.get(report.health, ink.red)
     out = [f"{ink.bold('memd ' + report.version)}  {shade(report.health)}: {report.health_line}"]
@@ -201,11 +208,11 @@ def to_text(report: Report, *, color: bool, width: int) -> str:
     out.append(f"  watching   {count(report.watch.folders, 'folder')}{of} ({report.watch.state})")
     out += _ledger_lines(report.ledger, width, ink)
     out += _topics_lines(report.topics, width, ink)
-    out += _run_lines(report.runs, width)
+    out += _run_lines(report.runs, now_ms, width)
     for line, is_trouble in hook_view.lines(report.hooks, width):
         out.append(ink.yellow(line) if is_trouble else line)
     for stamp, words in report.errors:
-        out += wrapped(f"{stamp[:19]}  {words}", width, "  error      ", ink.red)
+        out += wrapped(f"{_ago(stamp, now_ms)}: {words}", width, "  error      ", ink.red)
     for agent in report.agents:
         out += ["", ink.bold(str(agent["home"])), f"  memory in  {agent['owned']}"]
         logins = agent["logins"]
@@ -214,7 +221,7 @@ def to_text(report: Report, *, color: bool, width: int) -> str:
             out.append("  no login found yet (~/.claude* or CLAUDE_CONFIG_DIR)")
         longest = max((len(str(row["config_home"])) for row in logins), default=0)
         for row in logins:
-            out += _login_lines(row, longest, width, ink)
+            out += _login_lines(row, longest, now_ms, width, ink)
     return "\n".join(out) + "\n"
 
 
@@ -240,17 +247,23 @@ def _ledger_lines(ledger: LedgerState, width: int, ink: Ink) -> list[str]:
         out += wrapped(aside, width, "             ", ink.red)
     if ledger.trouble:
         out += wrapped(ledger.trouble, width, "             ", ink.red)
-    for path, reason in ledger.unreadable:
-        out += wrapped(f"cannot read {path}: {reason}", width, "             ", ink.yellow)
+    if ledger.unreadable_needing:
+        words = f"{_unread(ledger.unreadable_needing)}: see `memctl doctor`"
+        out += wrapped(words, width, "             ", ink.yellow)
     return out
 
 
-def _run_lines(runs: Sequence[RunRow], width: int) -> list[str]:
+def _unread(number: int) -> str:
+    return f"{count(number, 'file')} or folder{'' if number == 1 else 's'} of sessions cannot be read"
+
+
+def _run_lines(runs: Sequence[RunRow], now_ms: int, width: int) -> list[str]:
     out: list[str] = []
     for run in runs:
         who = f"pid {run.agent_pid}" if run.agent_pid else f"launcher pid {run.launcher_pid}, {run.phase}"
         where = f"{run.workspace}/{run.project}"
-        line = f"{run.harness} in workstream {run.workstream!r} of {where}, {who}, since {run.since}"
+        began = f"began {_ago(run.since, now_ms)}"
+        line = f"{run.harness} in workstream {run.workstream!r} of {where}, {who}, {began}"
         out += wrapped(line, width, "             " if out else "  running    ")
     return out
 
@@ -267,10 +280,10 @@ def _topics_lines(topics: TopicsState, width: int, ink: Ink) -> list[str]:
     return out
 
 
-def _login_lines(row: dict[str, object], longest: int, width: int, ink: Ink) -> list[str]:
+def _login_lines(row: dict[str, object], longest: int, now_ms: int, width: int, ink: Ink) -> list[str]:
     outcome = str(row["outcome"])
     shade = {"linked": ink.green, "migrated": ink.green, "skipped": ink.yellow}.get(outcome, ink.red)
-    when = f"  healed {row['healed_at']}" if row["healed_at"] else ""
+    when = f"  healed {_ago(str(row['healed_at']), now_ms)}" if row["healed_at"] else ""
     out = [f"  {row['config_home']!s:<{longest}}  {shade(outcome)}{when}"]
     if row["reason"]:
         out += wrapped(str(row["reason"]), width, "      ")
@@ -294,6 +307,15 @@ def _duration(seconds: float) -> str:
     if whole < 86400:
         return f"{whole // 3600} h {whole % 3600 // 60} min"
     return f"{whole // 86400} d {whole % 86400 // 3600} h"
+
+
+def _ago(stamp: str, now_ms: int) -> str:
+    """How long ago that moment was, in words; one that is not understood stays as it is."""
+    try:
+        moment = datetime.datetime.fromisoformat(stamp)
+    except ValueError:
+        return stamp
+    return age(int(moment.timestamp() * 1000), now_ms)
 
 
 def _utc(at_ms: int) -> str:
