@@ -110,6 +110,23 @@ def test_a_broken_configuration_keeps_the_last_good_one_and_is_named(home: Home)
     assert "config.toml:2" in shown.stderr
 
 
+def test_a_configuration_that_was_mended_is_in_force_and_out_of_the_status_without_a_restart(
+    home: Home,
+) -> None:
+    config = home.path / ".config/memd/config.toml"
+    config.parent.mkdir(parents=True, exist_ok=True)
+    config.write_text('[log]\nlevel = "loud"\n')
+    home.start()
+    assert home.memctl("reload").returncode == 78
+    assert "config.refused" in home.memctl("status").stdout
+    config.write_text('[log]\nlevel = "debug"\n')
+    report = home.json("status")
+    assert report["config_error"] == ""
+    assert report["errors"] == []
+    assert report["health"] == "healthy"
+    assert "config" not in home.memctl("doctor").stdout.partition("problem")[2]
+
+
 def test_sighup_re_reads_the_configuration(home: Home) -> None:
     child = home.start()
     config = home.path / ".config/memd/config.toml"

@@ -19,6 +19,10 @@ class Configuration:
         self.was_good = False  # whether the file has been understood since the start; absent is understood
         self.read()
 
+    def is_mended(self) -> bool:
+        """Whether the file was broken when it was read, and would be understood now."""
+        return bool(self.error) and Configuration(self.path).error == ""
+
     def read(self) -> bool:
         """Look at the file again; whether the settings in force are what it says."""
         try:

@@ -98,6 +98,8 @@ class Dispatch:
             return Answered(b"t", wire.rendered(await self._hooks.answer(body, peer.is_there)))
         request = protocol.decode_request(body)
         self._healer.see(request.config_dir)
+        if isinstance(request, protocol.Status | protocol.Diagnose) and self._configuration.is_mended():
+            self._reload()
         match request:
             case protocol.Run(step=step):
                 return Answered(b"j", protocol.encode(await self._step(step, peer.pid)), goes_on=True)

@@ -16,7 +16,7 @@ from memd.service import diagnosis, hook_view, status
 from memd.service.configuration import Configuration
 from memd.service.healer import Healer, now_ms
 from memd.service.hooks import HookService
-from memd.service.ledger import Ledger
+from memd.service.ledger import Ledger, LedgerState
 from memd.service.logs import RecentErrors
 from memd.service.runs import Runs
 from memd.service.server import Traffic
@@ -95,13 +95,24 @@ class Overview(msgspec.Struct, frozen=True, kw_only=True):
             watch=watch,
             watch_limits=limits(),
             memory_trouble=self.healer.trouble,
-            errors=tuple(self.recent.rows),
+            errors=status.lasting(self.recent.rows, self._over(ledger)),
             agents=status.agent_rows(agents, entries),
             runs=await self._runs(),
             ledger=ledger,
             topics=topics,
             hooks=hook_view.rows(await self.hooks.state(), now_ms()),
         )
+
+    def _over(self, ledger: LedgerState) -> frozenset[str]:
+        """What was logged of states of which the parts say now that they are over."""
+        states = {
+            "config.refused": self.configuration.error,
+            "heal.failed": self.healer.trouble,
+            "import.refused": ledger.trouble,
+            "ledger.closed": ledger.trouble,
+            "watch.limited": self.watcher.trouble,
+        }
+        return frozenset(event for event, trouble in states.items() if not trouble)
 
     async def _runs(self) -> tuple[RunRow, ...]:
         active = self.runs.active()

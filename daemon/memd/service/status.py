@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import datetime
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 import msgspec
 
@@ -180,6 +180,11 @@ def judge(
     if not is_enrolled:
         return "healthy", "no agent enrolled yet: `memctl enroll PATH`"
     return "healthy", "everything is linked" if entries else "no login to link yet"
+
+
+def lasting(rows: Sequence[tuple[str, str]], over: Collection[str]) -> tuple[tuple[str, str], ...]:
+    """The recent errors, without those of states that are over: what is mended asks nobody for anything."""
+    return tuple(row for row in rows if row[1].partition(":")[0] not in over)
 
 
 def to_json(report: Report) -> str:
