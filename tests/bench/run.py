@@ -28,6 +28,7 @@ BENCHES = (
     "bench_append",
     "bench_search",
     "bench_hooks",
+    "bench_hooks_away",
     "bench_postgres",
 )
 QUICK = {
@@ -37,6 +38,7 @@ QUICK = {
     "MEMD_BENCH_LOAD": "50",
     "MEMD_BENCH_LEDGER": "50000",
     "MEMD_BENCH_HOOKS": "20",
+    "MEMD_BENCH_FAULTS": "5",
     "MEMD_BENCH_EVENTS": "5000",
     "MEMD_BENCH_SEARCH": "20000",
     "MEMD_BENCH_IDLE": "10",

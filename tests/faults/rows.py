@@ -16,6 +16,7 @@ CONFLICTS = "tests/faults/test_conflict_faults.py"
 TOPICS = "tests/faults/test_topics_faults.py"
 HOOKS = "tests/faults/test_hook_install_faults.py"
 WORK = "tests/faults/test_workstream_faults.py"
+STOPPED = "tests/faults/test_stopped_launchers.py"
 LIFE = "tests/e2e/test_lifecycle.py"
 LEASE = "tests/workstream/test_lease.py"
 TIMES = "tests/workstream/test_lease_timelines.py"
@@ -232,10 +233,12 @@ ROWS = (
     Row(
         18,
         "suspend",
-        "a time namespace ahead of the machine; launchers that were stopped",
+        "a time namespace ahead of the machine; launchers that were stopped, long for ten minutes",
         (
             f"{LEASE}::test_time_asleep_counts",
             f"{LEASE}::test_a_launcher_that_was_stopped_comes_back_while_nobody_claimed",
+            STOPPED,
+            "tests/service/test_runs_stopped.py",
             TIMES,
             "tests/workstream/test_processes.py",
             "tests/e2e/test_run_clock.py",
@@ -272,6 +275,7 @@ ROWS = (
             "tests/ctl/test_hook_path.py",
             "tests/ctl/test_hook_states.py",
             "tests/hooks/test_plugins_away.py",
+            "tests/service/test_hooks_harmless.py",
             "tests/e2e/test_hooks.py",
         ),
     ),
