@@ -6,6 +6,8 @@ with `internal` while the daemon lives on.
 
 from __future__ import annotations
 
+import errno
+
 
 class MemdError(Exception):
     """The base: `code` goes over the wire and never changes; `remedy` is one sentence in the imperative."""
@@ -60,6 +62,9 @@ class CannotCreate(MemdError):
     exit_status = 73
 
 
+NO_ROOM = "Free some space on the disk that holds it; what waits for that goes in by itself."
+
+
 class DiskError(MemdError):
     """The system refused to read or write a file: says the verb, the path and the reason."""
 
@@ -69,6 +74,8 @@ class DiskError(MemdError):
 
     def __init__(self, verb: str, path: str | bytes, reason: OSError, *, remedy: str | None = None) -> None:
         shown = path.decode("utf-8", "backslashreplace") if isinstance(path, bytes) else path
+        if remedy is None and reason.errno in (errno.ENOSPC, errno.EDQUOT):
+            remedy = NO_ROOM
         super().__init__(f"cannot {verb} {shown}: {reason.strerror or reason}", remedy=remedy)
         self.errno = reason.errno
 

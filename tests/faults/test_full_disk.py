@@ -5,6 +5,7 @@ Ten times it is filled and freed again; the same process goes on.
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 from collections.abc import Iterator
@@ -14,6 +15,7 @@ import pytest
 
 import support_points
 from memd.errors import MemdError
+from support_daemon import Home, eventually
 from support_flow import clear
 from support_flows import FLOWS
 from support_full_disk import fill, free
@@ -57,3 +59,45 @@ def test_a_full_disk_is_told_and_gone_on_with_when_there_is_room(small: Path, na
         support_points.tried()
     assert told or flow.is_quiet or name == "spool drain"
     assert os.listdir(small) == []
+
+
+def converse(home: Home, number: int, records: int) -> None:
+    """A session of Claude Code with so many messages of a kilobyte."""
+    name = f"{number:08d}-0000-4000-8000-000000000000"
+    folder = home.path / ".claude/projects/-work"
+    folder.mkdir(parents=True, exist_ok=True)
+    with (folder / f"{name}.jsonl").open("w") as file:
+        for record in range(records):
+            one = {
+                "type": "user",
+                "uuid": f"{number:08d}-0000-4000-8000-{record + 1:012d}",
+                "timestamp": "2026-03-01T10:00:00.000Z",
+                "cwd": "/work",
+                "sessionId": name,
+                "message": {"role": "user", "content": f"said {record} " + "x" * 1000},
+            }
+            file.write(json.dumps(one) + "\n")
+
+
+def test_a_full_disk_is_in_the_status_with_what_is_held_back_and_leaves_it_when_there_is_room(
+    small: Path, tmp_path: Path
+) -> None:
+    home = Home((tmp_path / "home").resolve(), runtime=tmp_path / "run", XDG_DATA_HOME=str(small))
+    (home.path / ".claude").mkdir()
+    with home.daemon():
+        eventually(lambda: home.json("status")["ledger"]["state"] == "running")
+        fill(small)
+        for number in range(5):
+            converse(home, number, 100)
+        home.memctl("import")
+        eventually(lambda: home.json("status")["health"] == "degraded")
+        status = home.json("status")
+        assert str(small) in status["health_line"]
+        assert "held back" in status["health_line"]
+        told = [one for one in home.json("doctor")["findings"] if one["level"] == "problem"]
+        assert any(str(small) in one["message"] and "space" in one["remedy"] for one in told)
+        free(small)
+        eventually(lambda: home.json("status")["health"] == "healthy")
+        status = home.json("status")
+        assert status["errors"] == []
+        assert status["ledger"]["events"] == 500

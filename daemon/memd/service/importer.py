@@ -94,6 +94,8 @@ class Importer:
         self.progress = messages.Progress(sources=0, total_bytes=0, left_sources=0, left_bytes=0)
         self.state = "starting"
         self.trouble = ""
+        self.remedy = ""
+        self.held = 0  # events that wait in memory while there is trouble
         self.restarts = 0
         self.put_at = -math.inf  # when something was put in last, by the loop's clock
         self.untidied = 0  # bytes put in since housekeeping came to its end; set to 0 by who does it
@@ -273,10 +275,11 @@ class Importer:
             except MemdError as reason:
                 if str(reason) != self.trouble:
                     log.error("import.refused", reason=str(reason), harness=batches[0].harness)
-                self.trouble = str(reason)
+                self.trouble, self.remedy = str(reason), reason.remedy
+                self.held = sum(len(batch.entries) for batch in batches)
                 await trio.sleep(RETRY_S)
                 continue
-            self.trouble = ""
+            self.trouble, self.held = "", 0
             self.put_at = trio.current_time()
             if self._batch is not None:
                 self._batch.set()

@@ -46,6 +46,7 @@ Level = Literal["ok", "note", "warning", "problem"]
 
 READERS = 4
 WORKER_FAILURES = 3  # in a row, from which on a person should know
+LOGS = "See `memctl logs`."
 QUESTION_S = 20.0
 TIDY_S = 6.0  # from a batch to housekeeping: what comes in a row is tidied once
 TIDY_STEP_S = 0.05
@@ -115,6 +116,7 @@ class Ledger:
         self.importer: Importer | None = None
         self.trouble = ""
         self._remedy = ""
+        self.failing: set[str] = set()  # events of the log whose cause lasts
 
     # ----------------------------------------------------------------------------- running
 
@@ -165,7 +167,10 @@ class Ledger:
                     await trio.to_thread.run_sync(writer.checkpoint, limiter=self._checkpointing)
             except MemdError as reason:
                 log.warning("ledger.tidy_failed", reason=str(reason))
+                self.failing.add("ledger.tidy_failed")
                 did = False
+            else:
+                self.failing.discard("ledger.tidy_failed")
             assert self.importer is not None
             if did:
                 has_done = True
@@ -202,6 +207,9 @@ class Ledger:
                     await trio.to_thread.run_sync(writer.checkpoint, limiter=self._checkpointing)
                 except MemdError as reason:
                     log.warning("ledger.checkpoint_failed", reason=str(reason))
+                    self.failing.add("ledger.checkpoint_failed")
+                else:
+                    self.failing.discard("ledger.checkpoint_failed")
 
     def configure(self, environments: Iterable[Environment], rules: Rules) -> None:
         self._environments, self._rules = tuple(environments), rules
@@ -281,6 +289,10 @@ class Ledger:
         """Why the import does not get anywhere; empty while it does."""
         if self.trouble:
             return f"the ledger is not open: {self.trouble}"
+        if self.importer is not None and self.importer.trouble:
+            left = self.importer.progress.left_sources
+            more = f", {page.count(left, 'file')} to be read" if left else ""
+            return f"{self.importer.trouble}; {page.count(self.importer.held, 'event')} held back{more}"
         if self.importer is None or self.importer.failures < WORKER_FAILURES:
             return ""
         return f"the worker ended {self.importer.failures} times in a row; see `memctl logs`"
@@ -300,6 +312,9 @@ class Ledger:
         elif reason := self.server_trouble(state):
             remedy = "Look whether `psql` gets in with the same words; docs/several-machines.md says more."
             found.append(_finding("problem", subject, reason, remedy))
+        elif reason := self.worker_trouble():
+            remedy = self.importer.remedy if self.importer is not None and self.importer.trouble else LOGS
+            found.append(_finding("problem", subject, f"nothing is imported: {reason}", remedy))
         else:
             found.append(_finding("ok", subject, f"{state.events} events of {state.sessions} sessions"))
         if state.waiting_batches:

@@ -105,13 +105,15 @@ class Overview(msgspec.Struct, frozen=True, kw_only=True):
 
     def _over(self, ledger: LedgerState) -> frozenset[str]:
         """What was logged of states of which the parts say now that they are over."""
-        states = {
+        states: dict[str, str | bool] = {
             "config.refused": self.configuration.error,
             "heal.failed": self.healer.trouble,
             "import.refused": ledger.trouble,
             "ledger.closed": ledger.trouble,
             "watch.limited": self.watcher.trouble,
         }
+        failing = self.ledger.failing
+        states |= {name: name in failing for name in ("ledger.tidy_failed", "ledger.checkpoint_failed")}
         return frozenset(event for event, trouble in states.items() if not trouble)
 
     async def _runs(self) -> tuple[RunRow, ...]:
