@@ -54,6 +54,8 @@ def test_the_status_lists_the_run_while_it_goes_on(desk: Desk) -> None:
     assert agent == desk.fakes.last()["pid"]
     page = desk.home.memctl("status").stdout
     assert "claude in workstream 'default'" in page
+    assert "began just now" in " ".join(page.split())
+    assert run["since"] not in page  # a moment is told by how long ago it was, whatever the time zone
     assert str(agent) in page
     desk.fakes.go()
     assert launcher.wait(20) == 0

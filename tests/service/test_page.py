@@ -37,6 +37,21 @@ def test_ages_are_rounded_down_and_never_negative() -> None:
     assert page.span(0) == "less than a minute"
 
 
+def test_what_is_left_is_the_nearest_count_and_never_a_day_too_few_at_once() -> None:
+    for seconds, words in (
+        (7 * 86400, "7 days"),
+        (7 * 86400 - 2, "7 days"),
+        (6.4 * 86400, "6 days"),
+        (1.5 * 86400, "36 hours"),
+        (3 * 3600 - 1, "3 hours"),
+        (5400, "90 minutes"),
+        (50, "1 minute"),
+        (20, "less than a minute"),
+        (-5, "less than a minute"),
+    ):
+        assert page.left(int(seconds * 1000)) == words
+
+
 def test_a_time_that_no_calendar_has_is_empty() -> None:
     assert page.utc(1_790_000_000_000) == "2026-09-21T14:13:20Z"
     assert page.utc(10**18) == ""

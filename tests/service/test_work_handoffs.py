@@ -166,7 +166,7 @@ async def test_the_list_fits_and_says_state_age_writer_and_reader(desk: Desk) ->
     desk.lines.clock.go(3600)
     lines = (await desk.say(ListHandoffs)).splitlines()
     assert lines[0] == "handoffs of default/app"
-    assert lines[1] == "* open       1 hour ago, from claude for pi, 6 days left"
+    assert lines[1] == "* open       1 hour ago, from claude for pi, 7 days left"
     assert lines[3].startswith("    second word")
     assert lines[4] == "  replaced   4 hours ago, from somebody"
     assert all(len(line) <= 80 for line in lines)

@@ -251,10 +251,13 @@ async def test_only_this_workstream_is_searched(three: Desk) -> None:
     assert [row["content"] for row in rows] == ["said in alpha"]
 
 
-async def test_an_unknown_workstream_has_nothing_in_it(three: Desk) -> None:
-    assert await three.json(SearchWorkstream, workstream_id="none", query="said") == []
-    assert await three.json(SearchWorkstream, workstream_id="none") == []
-    assert "no workstream 'none'" in await three.say(SearchWorkstream, workstream_id="none")
+@pytest.mark.parametrize("query", ["", "said"])
+async def test_an_unknown_workstream_is_named_and_is_not_one_in_which_nothing_was_found(
+    three: Desk, query: str
+) -> None:
+    with pytest.raises(NotFound, match="no workstream 'none' is known") as refused:
+        await three.json(SearchWorkstream, workstream_id="none", query=query)
+    assert "memctl workstreams" in refused.value.remedy
 
 
 async def test_the_limit_is_brought_within_its_bounds(desk: Desk) -> None:

@@ -216,9 +216,20 @@ def test_a_harness_whose_program_is_missing_is_passed_over() -> None:
 def test_an_empty_directory_is_an_error_that_says_what_to_do() -> None:
     with pytest.raises(bare.NothingToContinue, match="no session was found for this directory") as refused:
         bare.newest_first([], {"claude"}, {})
-    assert "memctl run claude" in refused.value.remedy
+    assert refused.value.remedy == "Begin with `memctl run claude`; from then on no name is needed."
     with pytest.raises(bare.NothingToContinue, match="codex: locked"):
         bare.newest_first([], {"claude"}, {"codex": "locked"})
+
+
+def test_an_empty_directory_is_begun_with_an_agent_that_is_installed() -> None:
+    for installed, says in (
+        ({"pi", "codex", "claude"}, "`memctl run claude`, `memctl run codex` or `memctl run pi`"),
+        ({"pi"}, "`memctl run pi`;"),
+        (set(), "Install an agent"),
+    ):
+        with pytest.raises(bare.NothingToContinue, match="nobody has worked here yet") as refused:
+            bare.newest_first([], installed, {})
+        assert says in refused.value.remedy
 
 
 def test_an_established_workstream_goes_on_with_its_own_harness() -> None:

@@ -58,6 +58,18 @@ def span(ms: int) -> str:
     return "less than a minute"
 
 
+def left(ms: int) -> str:
+    """How much time there still is, in words: the nearest count, in a unit of which there are several.
+
+    A moment after seven days were given there are seven days left, and of one and a half 36 hours.
+    """
+    seconds = max(ms, 0) / 1000
+    for size, least, noun in ((86400, 3, "day"), (3600, 3, "hour"), (60, 1, "minute")):
+        if round(seconds / size) >= least:
+            return count(round(seconds / size), noun)
+    return "less than a minute"
+
+
 def age(then_ms: int, now_ms: int) -> str:
     """How long ago, in words."""
     return f"{span(now_ms - then_ms)} ago" if now_ms - then_ms >= 60_000 else "just now"

@@ -191,7 +191,10 @@ class WorkAnswers:
             partial(_found, action.workstream_id, action.query, limit, 0 if full else view.MAX_SHOWN + 1)
         )
         if rows is None:
-            return view.events([], f"no workstream {action.workstream_id!r}: nothing found", sheet)
+            raise NotFound(
+                f"no workstream {action.workstream_id!r} is known",
+                remedy="`memctl workstreams` lists those of a checkout with their ids.",
+            )
         nothing = "nothing found" if action.query.strip() else "nothing in this workstream yet"
         return view.events(rows, nothing, sheet)
 

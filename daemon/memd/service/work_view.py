@@ -257,7 +257,7 @@ def _handoff_line(row: Handoff, names: Mapping[str, str], sheet: Sheet) -> str:
     state = (sheet.ink.green if is_open else sheet.ink.dim)(f"{row.state:<9}")
     line = f"{page.age(row.created_ms, sheet.now_ms)}, from {row.from_harness or 'somebody'}"
     if is_open:
-        line += f" for {recipient(row, names)}, {page.span(row.expires_ms - sheet.now_ms)} left"
+        line += f" for {recipient(row, names)}, {page.left(row.expires_ms - sheet.now_ms)} left"
     elif row.state == "accepted":
         line += f", taken by {row.taken_harness or 'somebody'}"
     return f"{'*' if is_open else ' '} {state}  {line}"

@@ -18,7 +18,7 @@ from memd.ledger.store.workstreams import Linked
 class NothingToContinue(NotFound):
     """No session of this directory, and no way to guess."""
 
-    remedy = "Name the agent: `memctl run claude`, `memctl run codex`, ..."
+    remedy = "Begin with an agent by its name, such as `memctl run claude`."
 
 
 class NoProgram(MemdError):
@@ -57,9 +57,22 @@ def newest_first(
     if troubles:
         told = "; ".join(f"{harness}: {reason}" for harness, reason in sorted(troubles.items()))
         raise NothingToContinue(
-            f"no session was found for this directory, and not every store could be read: {told}"
+            f"no session was found for this directory, and not every store could be read: {told}",
+            remedy=_beginning(installed),
         )
-    raise NothingToContinue("no session was found for this directory")
+    raise NothingToContinue(
+        "no session was found for this directory: nobody has worked here yet", remedy=_beginning(installed)
+    )
+
+
+def _beginning(installed: Collection[str]) -> str:
+    """What to do where nobody has worked, with programs that are there."""
+    commands = [f"`memctl run {name}`" for name in sorted(installed)]
+    if not commands:
+        return "Install an agent, Claude Code for example, and begin with `memctl run claude`."
+    if len(commands) == 1:
+        return f"Begin with {commands[0]}; from then on no name is needed."
+    return f"Begin with {', '.join(commands[:-1])} or {commands[-1]}; from then on no name is needed."
 
 
 def check(pool: Collection[str], harness: str, available: Sequence[str]) -> None:
