@@ -80,6 +80,14 @@ def test_a_harness_that_is_never_started_unasked_is_passed_over(desk: Desk) -> N
     assert desk.ok(do="say:more")["name"] == "claude"
 
 
+def test_where_only_such_a_harness_worked_it_is_named(desk: Desk) -> None:
+    desk.ok("omp", do="say:before")
+    done = desk.run(do="say:more")
+    assert done.returncode == 65
+    assert "omp worked here last" in done.stderr
+    assert "memctl run omp" in done.stderr
+
+
 def test_a_missing_program_is_passed_over_and_if_all_are_missing_they_are_named(desk: Desk) -> None:
     direct(desk, "claude", "older")
     time.sleep(0.005)

@@ -227,9 +227,15 @@ def test_an_empty_directory_is_begun_with_an_agent_that_is_installed() -> None:
         ({"pi"}, "`memctl run pi`;"),
         (set(), "Install an agent"),
     ):
-        with pytest.raises(bare.NothingToContinue, match="nobody has worked here yet") as refused:
+        with pytest.raises(bare.NothingToContinue, match="no session was found") as refused:
             bare.newest_first([], installed, {})
         assert says in refused.value.remedy
+
+
+def test_where_only_an_agent_worked_that_is_never_started_unasked_that_one_is_named() -> None:
+    with pytest.raises(bare.NothingToContinue, match="omp worked here last") as refused:
+        bare.newest_first([], {"claude"}, {}, ["omp"])
+    assert "memctl run omp" in refused.value.remedy
 
 
 def test_an_established_workstream_goes_on_with_its_own_harness() -> None:

@@ -57,8 +57,10 @@ class Candidates:
             for one in linked
             if one.harness in names and one.harness not in known
         ]
+        last = sorted(linked, key=lambda one: -one.linked_ms)
+        unasked = [one.harness for one in last if one.harness not in names]
         try:
-            ranked = bare.newest_first(found or more, installed, troubles)
+            ranked = bare.newest_first(found or more, installed, troubles, unasked)
         except bare.NothingToContinue as reason:
             if is_caught_up:
                 raise

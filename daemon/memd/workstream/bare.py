@@ -39,12 +39,16 @@ class Found(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def newest_first(
-    found: Sequence[Found], installed: Collection[str], troubles: Mapping[str, str]
+    found: Sequence[Found],
+    installed: Collection[str],
+    troubles: Mapping[str, str],
+    unasked: Sequence[str] = (),
 ) -> list[Found]:
     """What could be continued, best first.
 
     installed  harnesses whose program was found
     troubles   harnesses whose sessions could not be looked at, and why
+    unasked    harnesses that worked here and are never started unasked, the last one first
     raises     NoProgram, NothingToContinue; nothing has been changed then
     """
     ranked = sorted(found, key=lambda one: (-one.updated, one.harness, one.flavor))
@@ -60,9 +64,12 @@ def newest_first(
             f"no session was found for this directory, and not every store could be read: {told}",
             remedy=_beginning(installed),
         )
-    raise NothingToContinue(
-        "no session was found for this directory: nobody has worked here yet", remedy=_beginning(installed)
-    )
+    if unasked:
+        raise NothingToContinue(
+            f"{unasked[0]} worked here last, and is never started unasked",
+            remedy=f"Name it: `memctl run {unasked[0]}`.",
+        )
+    raise NothingToContinue("no session was found for this directory", remedy=_beginning(installed))
 
 
 def _beginning(installed: Collection[str]) -> str:
