@@ -229,6 +229,14 @@ def test_the_end_of_the_input_is_a_no(home: Home, words: list[str]) -> None:
     assert len(home.json("search", "wombat")) == 1
 
 
+def test_a_role_that_there_is_not_is_told_with_those_there_are(home: Home) -> None:
+    done = home.memctl("search", "wombat", "--role", "nope")
+    assert done.returncode == 64
+    assert "user, assistant, tool" in done.stderr
+    for role in ("user", "assistant", "tool"):
+        assert home.memctl("search", "wombat", "--role", role).returncode == 0
+
+
 def test_a_kind_that_there_is_not_is_told_with_those_there_are(home: Home) -> None:
     done = home.memctl("search", "wombat", "--kind", "nope")
     assert done.returncode == 64

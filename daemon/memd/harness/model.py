@@ -15,6 +15,7 @@ from memd.harness.hooking import Hooks
 from memd.harness.launching import Launch
 
 Kind = Literal["message", "tool_call", "tool_result", "compaction", "checkpoint", "annotation"]
+Role = Literal["user", "assistant", "tool"]  # that events have; a damaged one may have none
 
 MAX_EVENT_BYTES = 128 * 1024  # one event as an adapter gives it; the ledger scrubs, then cuts to 64 KiB
 MAX_RECORD_BYTES = 1 << 20  # a longer record is shortened by its adapter, never lost

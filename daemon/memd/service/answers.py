@@ -11,7 +11,7 @@ import trio
 
 from memd import protocol
 from memd.errors import NotFound, UsageError
-from memd.harness.model import Kind
+from memd.harness.model import Kind, Role
 from memd.harness.registry import adapters, canonical, resolve
 from memd.ledger.store.interface import Filter, Forgetting, Hit, Reader, Selection, SessionRow, StoredEvent
 from memd.service import ledger_view as view
@@ -21,6 +21,7 @@ from memd.service.ledger import Ledger
 PAGE_EVENTS = 400  # of an export; a page is at most about 25 MiB
 MAX_HITS = 1000
 KINDS = get_args(Kind)
+ROLES = get_args(Role)
 
 
 async def sessions(ledger: Ledger, request: protocol.Sessions) -> str:
@@ -36,11 +37,12 @@ async def sessions(ledger: Ledger, request: protocol.Sessions) -> str:
 
 
 async def search(ledger: Ledger, request: protocol.Search) -> str:
-    """raises UsageError for a kind that no event is of"""
-    if request.kind and request.kind not in KINDS:
-        raise UsageError(
-            f"no event is of the kind {request.kind!r}", remedy=f"Use one of: {', '.join(KINDS)}."
-        )
+    """raises UsageError for a kind or a role that no event is of"""
+    for what, named, known in (("kind", request.kind, KINDS), ("role", request.role, ROLES)):
+        if named and named not in known:
+            raise UsageError(
+                f"no event is of the {what} {named!r}", remedy=f"Use one of: {', '.join(known)}."
+            )
     where = Filter(
         harness=_harness(request.harness),
         cwd=os.fsdecode(request.cwd),
