@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from pathlib import Path
 from typing import Any
 
@@ -68,12 +69,12 @@ def back_up(roots: Roots, path: Path, note: Any = quiet, version: str = "0.1.0")
 
 def restore(roots: Roots, path: Path) -> backup_restore.Plan:
     """All steps of a restore in its place."""
-    work = Restore(Backup(bytes(path)), roots)
-    try:
+    with (
+        contextlib.closing(Backup(bytes(path))) as backup,
+        contextlib.closing(Restore(backup, roots)) as work,
+    ):
         work.stage(quiet)
         return work.replace()
-    finally:
-        work.close()
 
 
 def facts(roots: Roots) -> Facts:

@@ -12,6 +12,7 @@ from memd.service.hook_log import HookLog
 from memd.service.spool import Spool
 from support_faults import Faults, installed
 from support_flow import Flow
+from support_flows_backup import FLOWS as BACKUP_FLOWS
 from support_flows_ledger import Forget, Import, Life
 from support_flows_memctl import HookInstall, HookNote, HookUninstall, RegistryNote, RegistryRename
 from support_flows_memory import Enroll, Heal, Unenroll, topic_flow
@@ -182,4 +183,5 @@ FLOWS: dict[str, type[Flow]] = {
     "places seen": Seen,
     "hooks fired": Fired,
     "spool drain": Drain,
+    **BACKUP_FLOWS,
 }

@@ -80,12 +80,13 @@ class _File(apsw.VFSFile):
 
 
 class _System(apsw.VFS):
-    def __init__(self, name: str, faults: LedgerFaults) -> None:
+    def __init__(self, name: str, faults: LedgerFaults, *, is_default: bool = False) -> None:
         self._faults = faults
-        super().__init__(name, "")
+        self._base = apsw.vfs_names()[0]
+        super().__init__(name, self._base, is_default)
 
     def xOpen(self, name: Any, flags: list[int]) -> _File:
-        return _File("", name, flags, self._faults)
+        return _File(self._base, name, flags, self._faults)
 
     def xDelete(self, name: str, sync: bool) -> None:
         try:
@@ -117,6 +118,16 @@ def faulty(root: Path, faults: LedgerFaults) -> Iterator[Callable[[], SqliteWrit
         system.unregister()
 
 
+@contextlib.contextmanager
+def faulty_everywhere(faults: LedgerFaults) -> Iterator[None]:
+    """Inside the block every database that is opened meets the faults, whoever opens it."""
+    system = _System(f"memd-faults-{next(_numbers)}", faults, is_default=True)
+    try:
+        yield
+    finally:
+        system.unregister()  # the one before is the first choice again
+
+
 def killing(at: int, *, is_torn: bool = False) -> LedgerFaults:
     """A process that dies at its write number `at`."""
     faults = LedgerFaults(at, is_torn=is_torn)
@@ -128,4 +139,4 @@ def is_dead(faults: LedgerFaults) -> bool:
     return faults._dead
 
 
-__all__ = ["WRITES", "LedgerFaults", "disk", "faulty", "is_dead", "killing"]
+__all__ = ["WRITES", "LedgerFaults", "disk", "faulty", "faulty_everywhere", "is_dead", "killing"]

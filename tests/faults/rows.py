@@ -294,15 +294,15 @@ ROWS = (
     Row(
         23,
         "watch",
-        "bursts, no inotify watches left, folders made anew or exchanged for a link",
+        "bursts, the kernel's queue overflows, too few watches or instances, folders that are exchanged",
         (
             "tests/faults/test_burst.py",
+            "tests/faults/test_watch_limits.py",
             "tests/e2e/test_heal_live.py::test_a_store_that_appears_all_at_once_is_healed_within_five_seconds",
             "tests/e2e/test_heal_live.py::test_a_removed_and_remade_login_is_linked_again",
             "tests/e2e/test_heal_live.py::test_a_link_replaced_by_a_real_folder_is_merged_and_made_again",
             "tests/e2e/test_ledger_import.py::test_a_burst_of_files_is_found_to_the_last_one",
         ),
-        open="the kernel's own queue is not made to overflow: its bound is the whole machine's",
     ),
     Row(
         24,

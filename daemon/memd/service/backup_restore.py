@@ -14,6 +14,7 @@ When the input ends earlier, all is as it was. From `replace` on nothing calls i
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import stat
@@ -70,7 +71,14 @@ class Backup:
         self._name = os.path.basename(path)
         facts = self._folder.look(self._name)
         self._size = facts.st_size if facts else 0
-        self.header: Header = backup_read.header_of(self._folder, self._name)
+        try:
+            self.header: Header = backup_read.header_of(self._folder, self._name)
+        except BaseException:
+            self._folder.close()
+            raise
+
+    def close(self) -> None:
+        self._folder.close()
 
     def extract(self, roots: Roots, place: Callable[[bytes], bytes], note: Note) -> set[bytes]:
         """Write every member to `place` of its name, and check all of it; the names.
@@ -272,7 +280,8 @@ def main() -> int:
     try:
         match words:
             case [path, b"--into", folder]:
-                into(Backup(path), folder, _progress("restoring"))
+                with contextlib.closing(Backup(path)) as backup:
+                    into(backup, folder, _progress("restoring"))
                 _tell(Told(step="restored"))
             case [path]:
                 return _in_place(path)
@@ -289,7 +298,11 @@ def main() -> int:
 
 def _in_place(path: bytes) -> int:
     roots = Roots(paths.data_dir(), paths.config_dir(), paths.state_dir())
-    backup = Backup(path)
+    with contextlib.closing(Backup(path)) as backup:
+        return _restored(backup, roots)
+
+
+def _restored(backup: Backup, roots: Roots) -> int:
     restore = Restore(backup, roots)
     try:
         there = restore.there()

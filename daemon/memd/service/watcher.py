@@ -6,6 +6,9 @@ before the old one is taken down, and whoever's folders are newly watched is tol
 them before is unknown. Where the system gives no events (watch limit, odd names, a network file system) the
 watcher says so once, and the periodic looks of its users are all there is.
 
+A process that was stopped read no events meanwhile, and of those that are too many the system drops the rest.
+It says so in an event that watchfiles keeps to itself, so after each stop all users look at everything.
+
 watchfiles' own `awatch` cannot say when its watch stands, and follows links; its Rust class, which it
 documents for direct use, does both right when given real directories and `recursive=False`.
 source  watchfiles 1.3.0
@@ -14,6 +17,7 @@ source  watchfiles 1.3.0
 from __future__ import annotations
 
 import os
+import signal
 import threading
 from collections.abc import Callable, Iterable
 
@@ -24,6 +28,7 @@ from watchfiles._rust_notify import RustNotify, WatchfilesRustInternalError
 DEBOUNCE_STEPS = 4  # a steady stream of changes delays its first report by no more than this
 ARM_TRIES = 5
 MODIFIED = 2  # watchfiles.Change.modified: something in the folder grew, nothing came or went
+DRAIN_S = 0.5  # after a stop: until what the system still held was read, and new events come again
 REST_MS = 60_000  # the thread looks up at least this often; a stop is seen within one step
 
 Change = tuple[bool, bytes]
@@ -90,6 +95,7 @@ class Watcher:
 
     async def run(self) -> None:
         async with trio.open_nursery() as nursery:
+            nursery.start_soon(self._notice_stops)
             current: trio.CancelScope | None = None
             while True:
                 await self._change.wait()
@@ -100,6 +106,17 @@ class Watcher:
                     nursery.start_soon(self._retire, current)
                 current = scope
                 self._tell_watched()
+
+    async def _notice_stops(self) -> None:
+        with trio.open_signal_receiver(signal.SIGCONT) as signals:
+            async for _ in signals:
+                await trio.sleep(DRAIN_S)
+                self._say_all()
+
+    def _say_all(self) -> None:
+        """What happened is unknown, so all of it has to be looked at."""
+        for interest in self._interests:
+            interest.on_watch(list(interest.folders))
 
     async def _retire(self, scope: trio.CancelScope) -> None:
         """End an old watch once it has told what it holds back: the new one may have come after that."""
@@ -136,10 +153,9 @@ class Watcher:
                     if isinstance(changes, set):
                         self._tell(changes)
             except WatchfilesRustInternalError as reason:
-                # a name that is no text came up: what else happened is unknown, so look at all and arm anew
+                # a name that is no text came up, and nothing else is told: arm anew
                 log.debug("watch.lost", reason=str(reason))
-                for interest in self._interests:
-                    interest.on_watch(list(interest.folders))
+                self._say_all()
                 self._change.set()
             finally:
                 stop.set()  # the thread returns within a step; the watch goes with its last reference
