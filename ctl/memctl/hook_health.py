@@ -73,8 +73,7 @@ def _one(place: Place, change: Change) -> Finding:
     if change.state == "outdated":
         message = "; ".join(wrong) or "not as this memctl would write them"
         return Finding(level="warning", subject=subject, message=f"{where}: {message}", remedy=again)
-    caveats = place.hooks.caveats(place.settings, os.fsencode(os.getcwd()), hook_places.look)
-    for caveat in caveats:
+    for caveat in hook_places.caveats(place):
         return Finding(level="warning", subject=subject, message=caveat.message, remedy=caveat.remedy)
     if place.hooks.trust == "codex" and (untrusted := _trust(place, subject)) is not None:
         return untrusted

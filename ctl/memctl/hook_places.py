@@ -17,7 +17,7 @@ from memd.errors import MemdError, UsageError
 from memd.harness import registry
 
 if TYPE_CHECKING:
-    from memd.harness.hooking import Hooks, Settings
+    from memd.harness.hooking import Caveat, Hooks, Settings
     from memd.harness.model import Adapter
 
 OWN_FILES = ("file", "json-own", "json-list")
@@ -75,6 +75,15 @@ def look(path: bytes) -> bytes | None:
         return files.read(os.path.realpath(path))[0]
     except MemdError:
         return None
+
+
+def caveats(place: Place) -> tuple[Caveat, ...]:
+    """What keeps the hooks of a place from running here; in a directory that is gone: in any other one."""
+    try:
+        cwd = os.getcwdb()
+    except OSError:
+        cwd = b"/"
+    return place.hooks.caveats(place.settings, cwd, look)
 
 
 def present(

@@ -31,12 +31,17 @@ def add_scope(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--project", default="", metavar="P", help="instead of the directory's")
 
 
-def asking(options: argparse.Namespace | None = None) -> Asking:
-    """Who asks, and where. raises UsageError when the directory is gone"""
+def asking(options: argparse.Namespace | None = None, *, is_anywhere: bool = False) -> Asking:
+    """Who asks, and where. raises UsageError when the directory is gone
+
+    is_anywhere  that does not matter: what is meant is named by its id
+    """
     try:
         cwd = os.getcwdb()
     except OSError:
-        raise UsageError("this directory is gone", remedy="Change to one that exists.") from None
+        if not is_anywhere:
+            raise UsageError("this directory is gone", remedy="Change to one that exists.") from None
+        cwd = b"/"
     environment = os.environb
     variables = {name: environment[name.encode()] for name in VARIABLES if environment.get(name.encode())}
     if config_dir := client.client_config_dir():

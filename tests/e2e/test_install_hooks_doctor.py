@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -64,6 +66,23 @@ def test_installed_hooks_are_well_also_without_a_daemon(installed: Home) -> None
     assert {level for level, _ in findings(installed).values()} == {"ok"}
     assert findings(installed)["hooks of claude"][1] == f"4 events in {settings(installed)}"
     assert findings(installed)["hook"] == ("ok", str(hook(installed)))
+
+
+def test_a_directory_that_is_gone_keeps_nobody_from_looking_and_installing(installed: Home) -> None:
+    gone = installed.path / "gone"
+    gone.mkdir()
+    script = 'cd "$0" && rmdir "$0" && exec "$@"'
+    for words, status in (("doctor --json", 0), ("install-hooks --agent claude", 0)):
+        gone.mkdir(exist_ok=True)
+        done = subprocess.run(
+            ["sh", "-c", script, str(gone), sys.executable, "-P", "-m", "memctl", *words.split()],
+            env=installed.environment,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == status, done.stderr
+        assert "gone" not in done.stderr
 
 
 def test_an_interpreter_that_is_gone_is_named(installed: Home) -> None:

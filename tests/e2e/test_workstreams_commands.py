@@ -114,9 +114,12 @@ def test_a_directory_that_is_gone_is_named_as_such(home: Home, app: Path) -> Non
     gone.rmdir()
     try:
         done = home.memctl("workstreams", cwd=f"/proc/self/fd/{fd}")
+        found = home.memctl("workstream-search", "--workstream-id", "none", cwd=f"/proc/self/fd/{fd}")
     except FileNotFoundError:
         pytest.skip("no way to start in a directory that is gone")
     finally:
         os.close(fd)
     assert done.returncode == 64
     assert "this directory is gone" in done.stderr
+    assert found.returncode == 65  # it is named by its id: where one stands does not matter
+    assert "no workstream 'none' is known" in found.stderr

@@ -147,8 +147,7 @@ def _together(places: Sequence[Place], changes: Sequence[Change]) -> list[Change
 def _add_caveats(place: Place, result: Result) -> None:
     if result.change.state == "refused":
         return
-    found = place.hooks.caveats(place.settings, os.fsencode(os.getcwd()), hook_places.look)
-    told = tuple(f"{caveat.message}. {caveat.remedy}" for caveat in found)
+    told = tuple(f"{caveat.message}. {caveat.remedy}" for caveat in hook_places.caveats(place))
     result.change = msgspec.structs.replace(result.change, notices=(*result.change.notices, *told))
 
 

@@ -92,7 +92,7 @@ def _search(options: argparse.Namespace) -> int:
         workstream_id=work.text(id),
         query=work.text(" ".join(options.query)),
         limit=options.limit,
-        **work.asking(),
+        **work.asking(is_anywhere=True),
     )
     if options.json and action.run:
         from memd.frame import NOTICE
