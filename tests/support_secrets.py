@@ -85,7 +85,7 @@ WAYS: dict[str, Callable[[str], str]] = {
     "json in json": lambda s: json.dumps({"content": json.dumps({"inner": s})}),
     "json with slashes": _slashes,
     "json all escaped": _all_escaped,
-    "url": lambda s: f"https://example.com/go?next={quote(s, safe='')}&page=2",
+    "url": lambda s: f"https://example.com/go?next={quote(s, safe='', errors='replace')}&page=2",
     "environment": lambda s: f"PATH=/usr/bin:/bin\nSETTING={s}\nexport LANG=C\n",
     "quoted environment": lambda s: f'SETTING="{s}"\n',
     "yaml": lambda s: f"settings:\n  value: {s}\n  other: true\n",

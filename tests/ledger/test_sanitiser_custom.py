@@ -9,7 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from memd import errors
-from memd.ledger.sanitiser import Sanitiser, check_settings
+from memd.ledger.sanitiser import Sanitiser, check_settings, custom
+from memd.ledger.sanitiser.custom import CustomPatterns
 from memd.ledger.sanitiser.gates import load_re2
 from memd.service.configuration import Configuration
 
@@ -156,8 +157,33 @@ def test_both_gates_find_the_same_of_ones_own(text: str) -> None:
     assert BOTH[0].scrub(text) == BOTH[1].scrub(text)
 
 
+@pytest.mark.skipif(load_re2() is None, reason="google-re2 is not installed")
+@settings(max_examples=300, deadline=None)
+@given(st.one_of(words, st.text(st.characters(exclude_categories=["Cs"]), max_size=40)))
+def test_the_look_at_all_of_them_names_each_that_matches(text: str) -> None:
+    readable = text.replace("\ud800", "\ufffd")
+    finding = {
+        number
+        for number, pattern in enumerate(MANY._linear)
+        if any(match.end() > match.start() for match in pattern.finditer(readable))
+    }
+    assert finding <= set(MANY.named(readable))
+
+
+@pytest.mark.skipif(load_re2() is None, reason="google-re2 is not installed")
+def test_patterns_too_large_for_one_look_together_are_found_all_the_same(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(custom, "SET_MEMORY_BYTES", 1 << 20)
+    patterns = [f"x{number}[^a]{{300}}" for number in range(20)]
+    scrubbed = Sanitiser(patterns, gate="re2").scrub("x7" + "b" * 300 + "a, x17" + "c" * 300)
+    assert scrubbed == "[REDACTED:custom]a, [REDACTED:custom]"
+    check_settings(patterns, [])
+
+
 BOTH = [Sanitiser(SAFE, gate=gate) for gate in (GATES * 2)[:2]]
 
+INVISIBLE = [r"\s", r"\v", r"[^\S\n]", r"(?i)k", r"(?i:ſ)", r"\W$", r"^\x00", r"é?", r"[\x80-\xff]", r"\Bx"]
 UNSETTLING = [
     r"REDACTED",
     r"\[REDACTED:[a-z]+\]",
@@ -172,6 +198,7 @@ UNSETTLING = [
     r"\[",
     r":",
 ]
+MANY = CustomPatterns([*SAFE, *UNSETTLING, *INVISIBLE], load_re2())
 
 
 @pytest.mark.parametrize("gate", GATES)

@@ -22,7 +22,7 @@ FLAGS = re.ASCII | re.MULTILINE
 WINDOW = 1024
 STEP = 512
 MAX_PATTERN = 2000
-SET_MEMORY_BYTES = 64 << 20  # a set that runs out of room finds nothing and does not say so
+SET_MEMORY_BYTES = 64 << 20  # for each pattern, and for the set of them
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _END_OF_TEXT = re.compile(r"(?<!\\)((?:\\\\)*)\\Z")
@@ -61,10 +61,7 @@ class CustomPatterns:
                 )
             self._plain.append(compiled)
         if self._linear:
-            self._set = re2.Set.SearchSet(options)  # type: ignore[union-attr]
-            for pattern in self._linear:
-                self._set.Add(pattern.pattern)
-            self._set.Compile()
+            self._set = _set_of(re2, self._linear, options)
 
     def find(self, text: str) -> Iterator[Span]:
         for plain in self._plain:
@@ -72,13 +69,29 @@ class CustomPatterns:
                 for match in plain.finditer(text, start, start + WINDOW):
                     if match.end() > match.start():
                         yield match.span()
-        if self._set is None:
+        if not self._linear:
             return
         readable = _SURROGATE.sub("\ufffd", text)
-        for number in self._set.Match(readable) or ():
+        for number in self.named(readable):
             for match in self._linear[number].finditer(readable):
                 if match.end() > match.start():
                     yield match.span()
+
+    def named(self, readable: str) -> Sequence[int]:
+        """The patterns in RE2 that may find something, by number."""
+        return range(len(self._linear)) if self._set is None else self._set.Match(readable) or ()
+
+
+def _set_of(re2: Any, patterns: Sequence[Any], options: Any) -> Any | None:
+    """One look for all of them; None where they are too large together: then each looks for itself."""
+    one = re2.Set.SearchSet(options)
+    for pattern in patterns:
+        one.Add(pattern.pattern)
+    try:
+        one.Compile()
+    except re2.error:
+        return None
+    return one
 
 
 def _compiled(number: int, pattern: str) -> re.Pattern[str]:

@@ -59,7 +59,7 @@ CODE: tuple[Shape, ...] = (
     token(
         "atlassian_token",
         r"AT(?:ATT|CTT)3[A-Za-z0-9_=-]{20,}",
-        ("ATATT3", "ATCTT3"),
+        ("TT3",),
         "ATATT3xFfGF0{word:180}",
     ),
     token("bitbucket_password", r"ATBB[A-Za-z0-9]{24,}", ("ATBB",), "ATBB{alnum:32}", family="long"),
