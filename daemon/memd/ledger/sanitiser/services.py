@@ -108,7 +108,6 @@ CODE: tuple[Shape, ...] = (
         f"p(?:it|at-(?:na|eu|ap)[0-9])-{_UUID}",
         ("pit-", "pat-"),
         "pit-{uuid:1}",
-        gate=r"p(?:it|at-(?:na|eu|ap)[0-9])-[0-9a-f]{8}-",
     ),
 )
 
@@ -139,7 +138,6 @@ CHAT: tuple[Shape, ...] = (
         (".",),
         "M{alnum:25}.{word:6}.{word:38}",
         family="dotted",
-        gate=r"[MNO][A-Za-z0-9_-]{23,27}\.[A-Za-z0-9_-]{6}\.[A-Za-z0-9_-]{10}",
     ),
     token(
         "discord_webhook",
@@ -302,7 +300,6 @@ WORK: tuple[Shape, ...] = (
         ("pat",),
         "pat{alnum:14}.{hex:64}",
         family="long",
-        gate=r"pat[A-Za-z0-9]{14}\.",
     ),
     token("clickup_token", r"pk_[0-9]{4,}_[A-Z0-9]{24,}", ("pk_",), "pk_{digit:8}_{upper:32}", family="tail"),
     token("contentful_token", r"CFPAT-[A-Za-z0-9_-]{32,}", ("CFPAT-",), "CFPAT-{word:43}"),

@@ -115,7 +115,6 @@ def token(
     is_bound: bool = True,
     is_alone: bool = False,
     is_whole: bool = False,
-    gate: str = "",
     accept: Callable[[str], bool] | None = None,
 ) -> Shape:
     """A row for a key that is recognised by its own form.
@@ -125,7 +124,6 @@ def token(
     is_bound   whether it must stand at the start of a word: for prefixes that words can end in
     is_alone   whether base64 may not go on at either side
     is_whole   whether no character of a token may follow
-    gate       in place of the beginning of `core`
     accept     a last look at the matched text
     """
     pattern = re.compile(core, re.ASCII)
