@@ -280,12 +280,11 @@ class Daemon:
     async def run(self) -> None:
         """Serve until told to stop; then stop accepting, let answers finish, stop the rest, in this order."""
         with trio.open_signal_receiver(signal.SIGTERM, signal.SIGINT, signal.SIGHUP) as signals:
-            listener = trio.SocketListener(trio.socket.from_stdlib_socket(self._instance.listener))
             async with trio.open_nursery() as background:
                 background.start_soon(self._manager.feed_watchdog)
                 async with trio.open_nursery() as requests:
                     async with trio.open_nursery() as accepting:
-                        await accepting.start(self._dispatch.server.serve, listener, requests)
+                        await accepting.start(self._dispatch.server.serve, self._instance.listener, requests)
                         for name, part in (
                             ("watcher", self._watcher.run),
                             ("healer", self._healer.keep),

@@ -24,6 +24,7 @@ SHARED_LOCK = "tests/memory/shared/test_lock.py"
 LINKS = "tests/memory/test_conformance_links.py"
 MERGE = "tests/memory/test_conformance_merge.py"
 SERVER = "tests/service/test_server.py"
+LOBBY = "tests/service/test_lobby.py"
 
 
 class Row(NamedTuple):
@@ -156,9 +157,9 @@ ROWS = (
         "10,000 silent connections and 1,000 of a byte a second, beside pings",
         (
             "tests/faults/test_crowd.py",
-            f"{SERVER}::test_client_that_sends_a_byte_a_second_is_dropped",
+            f"{LOBBY}::test_a_client_that_sends_a_byte_a_second_is_let_go_in_time",
             f"{SERVER}::test_client_that_never_reads_its_answer_is_dropped",
-            f"{SERVER}::test_at_the_cap_the_oldest_silent_peer_makes_room",
+            f"{LOBBY}::test_at_the_cap_the_oldest_silent_client_makes_room",
         ),
     ),
     Row(
@@ -168,7 +169,7 @@ ROWS = (
         (
             f"{LIFE}::test_garbage_of_every_kind_gets_one_reply_or_the_end_and_the_daemon_lives",
             f"{SERVER}::test_json_however_broken_is_a_bad_request",
-            f"{SERVER}::test_garbage_is_answered_with_a_named_failure",
+            f"{LOBBY}::test_garbage_is_answered_with_a_named_failure",
             "tests/service/test_wire.py",
             "tests/faults/test_garbage.py",
         ),

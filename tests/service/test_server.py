@@ -1,8 +1,9 @@
-"""The conversation with one client and with very many, on a fake clock and memory streams."""
+"""The conversation with a client that has said its first request, on a fake clock and memory streams.
+
+What is before that, and with very many clients, is in `test_lobby.py`.
+"""
 
 from __future__ import annotations
-
-import contextlib
 
 import pytest
 import trio
@@ -31,44 +32,15 @@ async def _reply(stream: trio.abc.ReceiveStream) -> bytes:
 async def test_one_request_gets_one_reply_and_the_end() -> None:
     client, end = memory_stream_pair()
     async with trio.open_nursery() as nursery:
-        nursery.start_soon(Server(echo).converse, end)
-        await client.send_all(hook.frame(b"j", b"{}"))
+        nursery.start_soon(Server(echo).converse, end, (b"j", b"{}"))
         assert await _reply(client) == b"memd1 j 2\n{}"
-
-
-async def test_silent_client_is_dropped(autojump_clock: MockClock) -> None:
-    _client, end = memory_stream_pair()
-    began = trio.current_time()
-    await Server(echo).converse(end)
-    assert trio.current_time() - began == server_module.REQUEST_S
-
-
-async def test_client_that_sends_a_byte_a_second_is_dropped(autojump_clock: MockClock) -> None:
-    client, end = memory_stream_pair()
-    began = trio.current_time()
-    async with trio.open_nursery() as nursery:
-
-        async def drip() -> None:
-            for byte in b"memd1 j 2\n{}":
-                with contextlib.suppress(trio.BrokenResourceError):
-                    await client.send_all(bytes([byte]))
-                await trio.sleep(1)
-
-        nursery.start_soon(drip)
-        await Server(echo).converse(end)
-        assert trio.current_time() - began == server_module.REQUEST_S
-        nursery.cancel_scope.cancel()
 
 
 async def test_client_that_never_reads_its_answer_is_dropped(autojump_clock: MockClock) -> None:
     class Stuck(trio.abc.Stream):
-        def __init__(self) -> None:
-            self.sent = hook.frame(b"j", b"{}")
-
         async def receive_some(self, max_bytes: int | None = None) -> bytes:
             await trio.lowlevel.checkpoint()
-            data, self.sent = self.sent, b""
-            return data
+            return b""
 
         async def send_all(self, data: bytes | bytearray | memoryview) -> None:
             await trio.sleep_forever()
@@ -80,15 +52,14 @@ async def test_client_that_never_reads_its_answer_is_dropped(autojump_clock: Moc
             await trio.lowlevel.checkpoint()
 
     began = trio.current_time()
-    await Server(echo).converse(Stuck())
+    await Server(echo).converse(Stuck(), (b"j", b"{}"))
     assert trio.current_time() - began == server_module.REPLY_S
 
 
 async def test_garbage_is_answered_with_a_named_failure() -> None:
     client, end = memory_stream_pair()
     async with trio.open_nursery() as nursery:
-        nursery.start_soon(Server(echo).converse, end)
-        await client.send_all(b"\xff\xfe not a message \n")
+        nursery.start_soon(Server(echo).converse, end, BadRequest("that is no message"))
         failure = protocol.decode_reply((await _reply(client)).partition(b"\n")[2])
     assert isinstance(failure, protocol.Failure)
     assert failure.code == "bad_request"
@@ -117,8 +88,7 @@ async def test_a_bug_is_answered_internal_and_the_next_client_is_served() -> Non
     for _ in range(2):
         client, end = memory_stream_pair()
         async with trio.open_nursery() as nursery:
-            nursery.start_soon(server.converse, end)
-            await client.send_all(hook.frame(b"j", b"{}"))
+            nursery.start_soon(server.converse, end, (b"j", b"{}"))
             replies.append(await _reply(client))
     assert b'"code":"internal"' in replies[0]
     assert replies[1] == b"memd1 j 2\n{}"
@@ -130,8 +100,7 @@ async def test_a_refusal_keeps_its_code_words_and_remedy() -> None:
 
     client, end = memory_stream_pair()
     async with trio.open_nursery() as nursery:
-        nursery.start_soon(Server(answer).converse, end)
-        await client.send_all(hook.frame(b"j", b"{}"))
+        nursery.start_soon(Server(answer).converse, end, (b"j", b"{}"))
         failure = protocol.decode_reply((await _reply(client)).partition(b"\n")[2])
     assert isinstance(failure, protocol.Failure)
     assert (failure.code, failure.message, failure.remedy) == (
@@ -141,45 +110,13 @@ async def test_a_refusal_keeps_its_code_words_and_remedy() -> None:
     )
 
 
-async def test_at_the_cap_the_oldest_silent_peer_makes_room(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(server_module, "MAX_WAITING", 3)
-    server = Server(echo)
-    async with trio.open_nursery() as nursery:
-        idle = [memory_stream_pair() for _ in range(3)]
-        for _, end in idle:
-            nursery.start_soon(server.converse, end)
-            await wait_all_tasks_blocked()
-        client, end = memory_stream_pair()
-        nursery.start_soon(server.converse, end)
-        await client.send_all(hook.frame(b"j", b"{}"))
-        assert await _reply(client) == b"memd1 j 2\n{}"
-        assert await idle[0][0].receive_some(1) == b""
-        assert server.traffic.clients == 2
-        nursery.cancel_scope.cancel()
-
-
-async def test_nobody_waits_behind_idle_peers(autojump_clock: MockClock) -> None:
-    server = Server(echo)
-    began = trio.current_time()
-    async with trio.open_nursery() as nursery:
-        for _ in range(500):
-            nursery.start_soon(server.converse, memory_stream_pair()[1])
-        client, end = memory_stream_pair()
-        nursery.start_soon(server.converse, end)
-        await client.send_all(hook.frame(b"j", b"{}"))
-        assert await _reply(client) == b"memd1 j 2\n{}"
-        assert trio.current_time() == began
-        nursery.cancel_scope.cancel()
-
-
 async def test_a_conversation_goes_on_as_long_as_the_answers_say_so(autojump_clock: MockClock) -> None:
     async def count(kind: bytes, body: bytes, peer: Peer) -> Answered:
         return Answered(kind, body, goes_on=body != b"last")
 
     client, end = memory_stream_pair()
     async with trio.open_nursery() as nursery:
-        nursery.start_soon(Server(count).converse, end)
-        await client.send_all(hook.frame(b"j", b"first"))
+        nursery.start_soon(Server(count).converse, end, (b"j", b"first"))
         assert await client.receive_some() == hook.frame(b"j", b"first")
         await trio.sleep(3600)  # a person thinks; the connection stays
         await client.send_all(hook.frame(b"j", b"last"))
@@ -193,8 +130,7 @@ async def test_an_open_conversation_does_not_hold_up_the_end(autojump_clock: Moc
     server = Server(on)
     client, end = memory_stream_pair()
     async with trio.open_nursery() as nursery:
-        nursery.start_soon(server.converse, end)
-        await client.send_all(hook.frame(b"j", b"first"))
+        nursery.start_soon(server.converse, end, (b"j", b"first"))
         assert await client.receive_some() == hook.frame(b"j", b"first")
         await wait_all_tasks_blocked()
         server.release()

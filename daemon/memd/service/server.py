@@ -1,13 +1,14 @@
 """The socket's conversation: one request, one reply, for this user only, within bounds of time and number.
 
-On accept: the peer's uid, then the number of clients, then its request. Nobody queues behind anybody: at
-the cap the oldest peer that has not yet sent a whole request makes room. A request that fails with a bug is
-answered `internal`; the daemon lives on.
+On accept: the peer's uid, then the number of clients, then its request. Until that is whole the peer waits in
+the lobby, and from then on it has a task of its own. Nobody queues behind anybody: at the cap the oldest peer
+that has not yet sent a whole request makes room. A request that fails with a bug is answered `internal`; the
+daemon lives on.
 """
 
 from __future__ import annotations
 
-from collections import OrderedDict
+import socket
 from collections.abc import Awaitable, Callable
 from typing import NamedTuple
 
@@ -18,6 +19,7 @@ import trio
 from memd import wire
 from memd.errors import BadRequest, MemdError, TryAgain
 from memd.protocol import Failure, encode
+from memd.service.lobby import Lobby, Message
 from memd.service.peer import Peer, is_same_user
 
 
@@ -37,62 +39,66 @@ class Answered(NamedTuple):
     goes_on: bool = False
 
 
-Message = tuple[bytes, bytes] | BadRequest
 Answer = Callable[[bytes, bytes, Peer], Awaitable[Answered]]
 """From kind, body and peer to the reply."""
 
-REQUEST_S = 2.0  # from accept to the last byte of the request
 REPLY_S = 10.0  # for a peer to take its answer
 MAX_CLIENTS = 1024
 MAX_HELD = 256  # conversations that stay open between two steps
-MAX_WAITING = 960  # peers without a whole request; the rest of MAX_CLIENTS is for those being answered
 
 log = structlog.get_logger()
 
 
 class Server:
-    """Converses with every accepted stream; holds the count and the queue of peers that have not spoken."""
+    """Converses with every accepted peer; holds the count of them."""
 
     def __init__(self, answer: Answer, traffic: Traffic | None = None) -> None:
         self._answer = answer
-        self._waiting: OrderedDict[int, trio.CancelScope] = OrderedDict()
         self._held: set[trio.CancelScope] = set()
-        self._next = 0
         self.traffic = traffic or Traffic()
 
     async def serve(
         self,
-        listener: trio.SocketListener,
+        door: socket.socket,
         requests: trio.Nursery,
         *,
-        task_status: trio.TaskStatus[list[trio.SocketListener]] = trio.TASK_STATUS_IGNORED,
+        task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED,
     ) -> None:
         """Accept until cancelled; conversations run in `requests` and outlive the accepting."""
-        await trio.serve_listeners(
-            self.converse, [listener], handler_nursery=requests, task_status=task_status
-        )
 
-    async def converse(self, stream: trio.abc.Stream) -> None:
-        self.traffic.clients += 1
+        def hear(sock: socket.socket, message: Message) -> None:
+            stream = trio.SocketStream(trio.socket.from_stdlib_socket(sock))
+            requests.start_soon(self.converse, stream, message)
+
+        lobby = Lobby(self._admit, hear, self._left)
+        requests.start_soon(lobby.keep, door)
+        task_status.started()
         try:
-            if self._may_speak(stream):
-                await self._conversation(stream)
-            else:
-                self.traffic.refused += 1
+            await trio.sleep_forever()
+        finally:
+            lobby.close()
+
+    def _admit(self, sock: socket.socket) -> bool:
+        self.traffic.clients += 1
+        return is_same_user(sock) and self.traffic.clients <= MAX_CLIENTS
+
+    def _left(self, is_refused: bool) -> None:
+        self.traffic.clients -= 1
+        self.traffic.refused += is_refused
+
+    async def converse(self, stream: trio.abc.Stream, first: Message) -> None:
+        """Answer what a peer said first, and what it says after that."""
+        try:
+            await self._conversation(stream, first)
         except (trio.BrokenResourceError, trio.ClosedResourceError):
             pass  # the peer went away: its business
         finally:
             self.traffic.clients -= 1
             await trio.aclose_forcefully(stream)  # without waiting for a peer that does not read
 
-    def _may_speak(self, stream: trio.abc.Stream) -> bool:
-        if isinstance(stream, trio.SocketStream) and not is_same_user(stream.socket):
-            return False
-        return self.traffic.clients <= MAX_CLIENTS
-
-    async def _conversation(self, stream: trio.abc.Stream) -> None:
+    async def _conversation(self, stream: trio.abc.Stream, first: Message) -> None:
         peer = Peer(stream)
-        message = await self._first(stream)
+        message: Message | None = first
         while message is not None:
             answered = await self._answered(message, peer)
             self.traffic.served += 1
@@ -113,21 +119,6 @@ class Server:
         except Exception as bug:  # one client's conversation: a bug here must not end the daemon
             log.error("request.failed", exc_info=bug)
             return Answered(b"j", encode(failure(MemdError(f"memd met a bug: {type(bug).__name__}"))))
-
-    async def _first(self, stream: trio.abc.Stream) -> Message | None:
-        ticket = self._next
-        self._next += 1
-        if len(self._waiting) >= MAX_WAITING:
-            _, oldest = self._waiting.popitem(last=False)
-            oldest.cancel()
-        with trio.move_on_after(REQUEST_S) as scope:
-            self._waiting[ticket] = scope
-            try:
-                return await _read(stream)
-            finally:
-                self._waiting.pop(ticket, None)
-        self.traffic.refused += 1
-        return None
 
     async def _next_one(self, stream: trio.abc.Stream) -> Message | None:
         """What comes next in a conversation that was kept open; None when it ends."""
