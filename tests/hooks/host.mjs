@@ -2,7 +2,7 @@
 //
 //   node host.mjs PLUGIN KIND STEPS        KIND: pi, omp, opencode, opencode2
 //
-// A step is {do, event?, session?, ...}; `do: "hold"` waits for the end of stdin. Each prints one JSON line, and
+// A step is {do, event?, session?, busy?, ...}; `busy`: the harness computes so many milliseconds; `do: "hold"` waits for the end of stdin. Each prints one JSON line, and
 // a last one says what was written to the terminal. The process is left to end by itself: a plug-in that keeps
 // it alive shows in its life.
 
@@ -16,6 +16,11 @@ for (const stream of [process.stdout, process.stderr]) {
 }
 process.on("unhandledRejection", (reason) => said.push(`unhandled ${reason}`));
 process.on("uncaughtException", (reason) => said.push(`uncaught ${reason}`));
+
+/** Keeps the loop from turning. */
+function block(ms) {
+  for (const end = performance.now() + ms; performance.now() < end; );
+}
 
 const tell = (value) => process.stdout.write("@" + JSON.stringify(value) + "\n");
 
@@ -106,6 +111,7 @@ for (const step of steps) {
     continue;
   }
   const began = performance.now();
+  if (step.busy) setImmediate(() => block(step.busy));
   const result = await play(step);
   tell({ ...result, ms: performance.now() - began });
 }

@@ -58,6 +58,7 @@ class Desk:
         self.runtime = path / "run"
         self.folder = self.runtime / "memd"
         self.socket = self.folder / "memd.sock"
+        self.context_ms = 2000  # how long a plug-in waits for what there is to tell
         self.home.mkdir(parents=True)
         self.folder.mkdir(parents=True, mode=0o700)
         self.environment = {
@@ -76,7 +77,10 @@ class Desk:
         """The harness at its steps with its own plug-in, or that of another; the caller ends it."""
         name = FILES[file or kind]
         plugin = self.home / f"{name}.mjs"  # Node of any age runs it as what it is: plain JavaScript
-        shutil.copyfile(HOOKS / name, plugin)
+        limit = "const CONTEXT_MS = {};"
+        source = (HOOKS / name).read_text()
+        assert limit.format(2000) in source
+        plugin.write_text(source.replace(limit.format(2000), limit.format(self.context_ms)))
         return subprocess.Popen(
             ["node", str(HOST), str(plugin), kind, json.dumps(steps)],
             env={**self.environment, **variables},

@@ -78,6 +78,14 @@ def test_hung_memd_costs_two_seconds_twice_and_keeps_no_process_alive(desk: Desk
     assert played.said == []
 
 
+@pytest.mark.parametrize("kind", KINDS)
+def test_answer_that_came_while_the_harness_itself_was_busy_is_heard(desk: Desk, kind: str) -> None:
+    desk.context_ms = 200
+    with desk.stub():
+        played = desk.play(kind, prompt(kind, "s1", busy=500))
+    assert told(kind, played.results[0]) == ["packet for s1"]
+
+
 @pytest.mark.parametrize("kind", ["pi", "omp", "opencode"])
 def test_end_waits_a_quarter_of_a_second_for_a_hung_memd(desk: Desk, kind: str) -> None:
     about = {"session": "s1", "event": {"sessionID": "s1", "reason": "quit"}}
