@@ -35,7 +35,8 @@ def show_install(results: Sequence[Result], notices: Iterable[str], *, is_applie
     if any(result.is_changed for result in results):
         print("Agents that are running go on without; start them again.", file=sys.stderr)
     elif not is_applied and any(result.change.is_needed for result in results):
-        print("\nNothing was changed yet. Add --apply to make these changes.", file=sys.stderr)
+        print(file=sys.stderr)
+        remark("Nothing was changed yet. Add --apply to make these changes.", "")
 
 
 def show_uninstall(results: Sequence[Result], *, is_applied: bool) -> None:
@@ -51,7 +52,8 @@ def show_uninstall(results: Sequence[Result], *, is_applied: bool) -> None:
     if not any(result.change.is_needed or result.change.state == "refused" for result in results):
         print("No hooks of memd were found.")
     elif not is_applied and any(result.change.is_needed for result in results):
-        print("\nNothing was changed yet. Add --apply to make these changes.", file=sys.stderr)
+        print(file=sys.stderr)
+        remark("Nothing was changed yet. Add --apply to make these changes.", "")
 
 
 def _copy(result: Result) -> str:

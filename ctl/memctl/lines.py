@@ -38,6 +38,11 @@ def filled(text: str, stream: IO[str], hang: str) -> list[str]:
     return [line.replace("\0", " ") for line in lines]
 
 
+def say(text: str, hang: str = "  ") -> None:
+    """On standard output, on lines of its own."""
+    print("\n".join(filled(text, sys.stdout, hang)))
+
+
 def remark(text: str, hang: str = "  ") -> None:
     """On standard error, on lines of its own."""
     print("\n".join(filled(text, sys.stderr, hang)), file=sys.stderr)

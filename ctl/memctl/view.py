@@ -7,12 +7,12 @@ import sys
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from memctl.lines import filled
 from memctl.paths import shown
 from memd.protocol import Entry
 
 if TYPE_CHECKING:
     from rich.console import Console
-    from rich.table import Table
 
 STYLES = {"linked": "green", "migrated": "green", "returned": "green", "skipped": "yellow", "failed": "red"}
 
@@ -23,20 +23,15 @@ def print_json(document: object) -> None:
     sys.stdout.write("\n")
 
 
+def count(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"
+
+
 def console() -> Console:
     """Standard output as rich sees it; NO_COLOR is honoured by rich itself."""
     from rich.console import Console
 
     return Console(highlight=False, soft_wrap=True)
-
-
-def table(*columns: str) -> Table:
-    from rich.table import Table
-
-    made = Table(box=None, pad_edge=False, show_header=bool(any(columns)))
-    for column in columns:
-        made.add_column(column, overflow="fold")
-    return made
 
 
 def entries_json(entries: Iterable[Entry]) -> list[dict[str, Any]]:
@@ -71,11 +66,16 @@ def print_entries(entries: Sequence[Entry], *, planned: bool = False) -> None:
     out = console()
 
     def indented(text: str) -> None:
-        out.print(Text("    " + text))  # soft-wrapped: a path is never cut
+        for line in filled("    " + text, sys.stdout, "    "):
+            out.print(Text(line))  # soft-wrapped: a path is never cut
 
     for entry in entries:
-        word = Text(_word(entry, planned), style=STYLES.get(entry.outcome, ""))
-        out.print(Text(f"{shown(entry.config_home)}  ").append_text(word))
+        word, style = _word(entry, planned), STYLES.get(entry.outcome, "")
+        head = f"{shown(entry.config_home)}  "
+        if len(filled(head + word, sys.stdout, "    ")) > 1:
+            out.print(Text(head.rstrip()))
+            head = "    "
+        out.print(Text(head).append(word, style=style))
         for step in entry.steps:
             indented(step)
         if entry.set_aside:

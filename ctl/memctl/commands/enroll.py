@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from memctl import asking, client, view
+from memctl.lines import say
 from memctl.paths import shown
 from memd import protocol
 
@@ -48,9 +49,9 @@ def run(options: argparse.Namespace) -> int:
         _show(done.agent, done.entries, options.json)
         if not options.json:
             word = "enrolled" if done.is_new else "already enrolled"
-            print(f"{shown(done.agent.home)} is {word}; its memory is {shown(done.agent.owned)}")
+            say(f"{shown(done.agent.home)} is {word}; its memory is {shown(done.agent.owned)}")
             if not done.entries:
-                print("No login was found yet; each one is linked the moment it appears.")
+                say("No login was found yet; each one is linked the moment it appears.")
         return view.worst(done.entries)
     gone = _confirmed(
         lambda yes: client.ask(

@@ -9,6 +9,7 @@ import time
 
 from memctl import asking, client, view
 from memctl.commands.sessions import since
+from memctl.lines import remark, say
 from memd import protocol
 from memd.errors import UsageError
 
@@ -90,11 +91,12 @@ def _forget(options: argparse.Namespace) -> int:
         )
         return 0
     word = "would be forgotten" if options.dry_run else "forgotten"
-    print(f"{done.events} events of {done.session_count} sessions {word}")
+    events = view.count(done.events, "event")
+    say(f"{events} of {view.count(done.session_count, 'session')} {word}")
     if done.elsewhere:
-        print(f"{done.elsewhere} of them also stood in copies of these sessions")
+        say(f"{done.elsewhere} of them also stood in copies of these sessions")
     if done.handoffs:
-        print(f"{done.handoffs} handoff{'' if done.handoffs == 1 else 's'} {word} with them")
+        say(f"{view.count(done.handoffs, 'handoff')} {word} with them")
     return 0
 
 
@@ -108,10 +110,8 @@ def _agrees(planned: protocol.Forgotten) -> bool:
         raise UsageError(
             "forgetting cannot be undone", remedy="Repeat with --yes, or with --dry-run to look."
         )
-    print(
-        f"{planned.events} events of {planned.session_count} sessions would be gone for good.",
-        file=sys.stderr,
-    )
+    events = view.count(planned.events, "event")
+    remark(f"{events} of {view.count(planned.session_count, 'session')} would be gone for good.")
     return asking.agreed("Forget them?")
 
 
@@ -134,12 +134,12 @@ def _check(options: argparse.Namespace) -> int:
         )
         return 0 if left == 0 else 65
     for what, where, sentence in report.problems:
-        print(f"{what}: {where}: {sentence}")
-    print(
-        f"{report.events} events in {report.segments} segments, "
-        + (f"{report.problem_count} disagreements" if report.problem_count else "everything agrees")
+        say(f"{what}: {where}: {sentence}")
+    say(
+        f"{view.count(report.events, 'event')} in {view.count(report.segments, 'segment')}, "
+        + (view.count(report.problem_count, "disagreement") if report.problem_count else "everything agrees")
         + (f", {report.repaired} repaired" if report.repaired else "")
     )
     if left:
-        print("memctl ledger check --repair derives rows and index from the segments again", file=sys.stderr)
+        remark("`memctl ledger check --repair` derives rows and index from the segments again")
     return 0 if left == 0 else 65

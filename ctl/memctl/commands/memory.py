@@ -10,12 +10,15 @@ from collections.abc import Iterable
 from typing import Any, TypeVar
 
 from memctl import client, view
+from memctl.lines import remark, say
 from memctl.paths import shown
 from memd import protocol
 from memd import protocol_memory as m
 from memd.errors import UsageError
 
 R = TypeVar("R", bound=m.Result)
+
+MAX_LEAD = 40  # columns of name, marks and date, up to which summaries line up beside them
 
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -113,18 +116,17 @@ def _list(options: argparse.Namespace) -> int:
         return 0
     if not found.topics:
         print(f"no topics in {shown(found.store)}", file=sys.stderr)
-    out = view.console()
-    table = view.table("topic", "", "date", "summary")
-    from rich.markup import escape
-
+    widest = max((len(topic.name) for topic in found.topics), default=0)
+    marked = max((len(_marks(topic)) for topic in found.topics), default=0)
+    lead = widest + 2 + (marked + 2 if marked else 0) + len("2026-12-31  ")
+    hang = " " * (lead if lead <= MAX_LEAD else 4)
+    if lead > MAX_LEAD:
+        widest = marked = 0
     for topic in found.topics:
-        table.add_row(escape(topic.name), _marks(topic), topic.date[:10], escape(topic.summary))
-    if found.topics:
-        out.print(table)
+        marks = f"{_marks(topic):<{marked}}  " if marked or _marks(topic) else ""
+        say(f"{topic.name:<{widest}}  {marks}{topic.date[:10]:<10}  {topic.summary}".rstrip(), hang)
     if found.unlisted:
-        print(
-            f"{_count(found.unlisted, 'topic file')} not in the index: memctl memory repair", file=sys.stderr
-        )
+        remark(f"{_count(found.unlisted, 'topic file')} not in the index: `memctl memory repair`")
     return 0
 
 
@@ -169,15 +171,10 @@ def _search(options: argparse.Namespace) -> int:
             }
         )
         return 0
-    out = view.console()
-    from rich.markup import escape
-    from rich.padding import Padding
-
     for hit in found.hits:
-        summary = f"  {escape(hit.topic.summary)}" if hit.topic.summary != hit.topic.name else ""
-        out.print(f"[bold]{escape(hit.topic.name)}[/bold]{summary}")
+        say(hit.topic.name + (f"  {hit.topic.summary}" if hit.topic.summary != hit.topic.name else ""))
         for line in hit.lines:
-            out.print(Padding(escape(shown(line.encode())), (0, 0, 0, 4)))
+            say(f"    {shown(line.encode())}", "    ")
     if found.left_out:
         print(f"{found.left_out} more; --limit shows them", file=sys.stderr)
     if not found.hits:

@@ -7,6 +7,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from memctl import view
+from memctl.lines import say
 from memctl.paths import shown
 from memctl.services import ServiceManager, ServiceState, judge, service_manager, service_state
 from memd.errors import Unavailable
@@ -119,12 +120,12 @@ def _status(manager: ServiceManager, as_json: bool) -> int:
     if as_json:
         view.print_json(_as_json(state, level, message, remedy))
         return 0 if is_well else NOT_RUNNING
-    print(message)
+    say(message)
     if remedy:
-        print(remedy)
+        say(remedy)
     for file in state.files:
         by = f", written by memd {file.version}" if file.version else ""
-        print(f"  {shown(file.path)}: {file.state}{by}")
+        say(f"  {shown(file.path)}: {file.state}{by}", "    ")
     for path in state.drop_ins:
         print(f"  {shown(path)}: yours")
     if running is not None and running.pid:

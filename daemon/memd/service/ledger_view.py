@@ -11,12 +11,12 @@ import msgspec
 
 from memd.ledger.store.interface import Hit, SessionRow, StoredEvent
 from memd.ledger.terminal import strip_terminal
-from memd.service.page import filled
+from memd.service.page import count, filled
 
 MARKS = ("\ue000", "\ue001")
 """Private-use characters round the found words, until it is known how they are shown."""
 
-SHORT_ID = 8
+ROOMY = 72  # columns, from which on a session's title stands beside its time and its count beside its id
 
 
 class SessionDocument(msgspec.Struct, frozen=True):
@@ -62,13 +62,18 @@ def sessions_text(rows: Sequence[SessionRow], *, color: bool, width: int) -> str
     lines = []
     for row in rows:
         when = (row.last_activity or row.started)[:16].replace("T", " ")
-        count = f"{row.events} event{'' if row.events == 1 else 's'}"
+        said = count(row.events, "event")
         if row.losses:
-            count += f", {row.losses} left out"
-        lines.append(_bold(f"{when}  {row.harness:<8}  {_line(row.title, max(width - 28, 20))}", color))
-        lines.append(f"                  {row.id}  {count}")
+            said += f", {row.losses} left out"
+        if width < ROOMY:
+            lines.append(_bold(f"{when}  {row.harness}", color))
+            lines += [f"  {_line(row.title, max(width - 2, 20))}"] if row.title else []
+            lines += [f"  {row.id}", f"  {said}"]
+        else:
+            lines.append(_bold(f"{when}  {row.harness:<8}  {_line(row.title, width - 28)}", color))
+            lines.append(f"                  {row.id}  {said}")
         if row.cwd:
-            lines.append(f"                  {_line(row.cwd, 4096)}")
+            lines.append(f"{'  ' if width < ROOMY else ' ' * 18}{_line(row.cwd, 4096)}")
     return "\n".join(lines) + "\n"
 
 
@@ -84,7 +89,9 @@ def hits_text(hits: Sequence[Hit], *, color: bool, width: int) -> str:
     for hit in hits:
         when = hit.occurred_at[:16].replace("T", " ")
         who = hit.role if hit.kind == "message" else hit.kind.replace("_", " ")
-        lines.append(_bold(f"{when}  {hit.harness}  {who}", color) + f"  {hit.session}#{hit.sequence}")
+        head, place = f"{when}  {hit.harness}  {who}", f"  {hit.session}#{hit.sequence}"
+        is_one_line = len(head + place) <= width
+        lines += [_bold(head, color) + place] if is_one_line else [_bold(head, color), place]
         if hit.cwd:
             lines.append(f"  {_line(hit.cwd, 4096)}")
         lines += [f"  {_marked(line, color)}" for line in filled(strip_terminal(hit.snippet), width - 2)]

@@ -30,6 +30,7 @@ TOP = 5  # checkouts of the text
 DAY_S = 86400
 FIRST_S = 631_152_000.0  # 1990: no agent ran before
 BARS = "▁▂▃▄▅▆▇█"
+LEAD_DAYS = "  per day      "
 
 Zone = datetime.tzinfo | None
 """None: the zone of this machine."""
@@ -195,7 +196,9 @@ def text(found: Mapping[str, Any], *, color: bool, width: int, now_s: float, zon
     size = f"{ledger['bytes'] / 1e6:,.1f} MB on the disk"
     line("events", f"{totals['events']:,} of {ledger['events']:,} in the ledger, {size}")
     if found["days"]:
-        out.append(f"  {'per day':<11}  {sparks(found['days'], now_s, min(60, max(width - 34, 7)), zone)}")
+        chart = sparks(found["days"], now_s, min(60, max(width - 34, 7)), zone)
+        fits = chart.startswith("nothing")  # words; bars have blanks in them
+        out += page.wrapped(chart, width, LEAD_DAYS) if fits else [LEAD_DAYS + chart]
     active = sum(run["state"] == "active" for run in found["runs"])
     line("runs", f"{totals['runs']:,}" + (f", {active} of them now" if active else ""))
     waiting = sum(row["state"] == "open" for row in found["handoffs"])

@@ -17,7 +17,7 @@ from memd.protocol import Agent, Entry
 from memd.service import hook_view
 from memd.service.hook_view import HookRows
 from memd.service.ledger import LedgerState
-from memd.service.page import Ink, age, count, wrapped
+from memd.service.page import Ink, age, count, filled, wrapped
 from memd.service.topics import TopicsState
 
 
@@ -198,19 +198,23 @@ def to_text(report: Report, *, now_ms: int, color: bool, width: int) -> str:
     """
     ink = Ink(color)
     shade = {"healthy": ink.green, "attention": ink.yellow}.get(report.health, ink.red)
-    out = [f"{ink.bold('memd ' + report.version)}  {shade(report.health)}: {report.health_line}"]
+    title = f"memd {report.version}  "
+    said, *more = filled(f"{report.health}: {report.health_line}", width - len(title))
+    out = [ink.bold(title.rstrip()) + "  " + shade(report.health) + said.removeprefix(report.health)]
+    out += [" " * len(title) + line for line in more]
     if report.installed and report.installed != report.version:
-        out.append(
-            f"  installed  {report.installed} (the daemon runs {report.version}; `memctl up` restarts it)"
-        )
-    out.append(f"  daemon     pid {report.pid}, up {_duration(report.uptime_s)}, {report.service}")
-    out.append(f"  socket     {report.socket}")
-    out.append(f"  config     {report.config}")
+        words = f"{report.installed} (the daemon runs {report.version}; `memctl up` restarts it)"
+        out += wrapped(words, width, "  installed  ")
+    words = f"pid {report.pid}, up {_duration(report.uptime_s)}, {report.service}"
+    out += wrapped(words, width, "  daemon     ")
+    out += wrapped(report.socket, width, "  socket     ")
+    out += wrapped(report.config, width, "  config     ")
     if report.config_error:
         out += wrapped(report.config_error, width, "             ", ink.red)
     limit = report.watch_limits.get("max_user_watches")
     of = f" of {limit} allowed" if limit else ""
-    out.append(f"  watching   {count(report.watch.folders, 'folder')}{of} ({report.watch.state})")
+    words = f"{count(report.watch.folders, 'folder')}{of} ({report.watch.state})"
+    out += wrapped(words, width, "  watching   ")
     out += _ledger_lines(report.ledger, width, ink)
     out += _topics_lines(report.topics, width, ink)
     out += _run_lines(report.runs, now_ms, width)
@@ -235,10 +239,10 @@ def _ledger_lines(ledger: LedgerState, width: int, ink: Ink) -> list[str]:
     line = f"{count(ledger.events, 'event')} of {count(ledger.sessions, 'session')}, {size}"
     if ledger.state != "running":
         line = f"{ledger.state}; {line}" if ledger.events else ledger.state
-    out = [f"  ledger     {line}"]
+    out = wrapped(line, width, "  ledger     ")
     if ledger.left_sources:
         left = f"{count(ledger.left_sources, 'file')} ({ledger.left_bytes / 1e6:.1f} MB) still to be read"
-        out.append(f"             {left}")
+        out += wrapped(left, width, "             ")
     if ledger.waiting_batches:
         size = f"{count(ledger.waiting_batches, 'group')} ({ledger.waiting_bytes / 1e6:.1f} MB)"
         out += wrapped(
@@ -275,7 +279,8 @@ def _run_lines(runs: Sequence[RunRow], now_ms: int, width: int) -> list[str]:
 
 def _topics_lines(topics: TopicsState, width: int, ink: Ink) -> list[str]:
     kind = "shared" if topics.is_shared else "local"
-    out = [f"  memory     {count(topics.topics, 'topic')} in {topics.store} ({kind})"] if topics.store else []
+    words = f"{count(topics.topics, 'topic')} ({kind}) in {topics.store}"
+    out = wrapped(words, width, "  memory     ") if topics.store else []
     for words in (topics.config_error, topics.trouble):
         if words:
             out += wrapped(words, width, "             ", ink.red)
@@ -289,7 +294,10 @@ def _login_lines(row: dict[str, object], longest: int, now_ms: int, width: int, 
     outcome = str(row["outcome"])
     shade = {"linked": ink.green, "migrated": ink.green, "skipped": ink.yellow}.get(outcome, ink.red)
     when = f"  healed {_ago(str(row['healed_at']), now_ms)}" if row["healed_at"] else ""
-    out = [f"  {row['config_home']!s:<{longest}}  {shade(outcome)}{when}"]
+    head = f"  {row['config_home']!s:<{longest}}  "
+    out = [head + shade(outcome) + when]
+    if len(head + outcome + when) > width:
+        out = [head.rstrip(), f"      {shade(outcome)}{when}"]
     if row["reason"]:
         out += wrapped(str(row["reason"]), width, "      ")
     if row["remedy"]:

@@ -74,17 +74,22 @@ def workstreams(rows: Sequence[Listed], left: int, scope: str, notice: str, shee
                 for row in rows
             ]
         )
-    out = [sheet.ink.bold(f"workstreams of {scope} in this checkout")]
+    out = page.wrapped(f"workstreams of {scope} in this checkout", sheet.width, paint=sheet.ink.bold)
     if notice:
         out += page.wrapped(notice, sheet.width, "  ", sheet.ink.dim)
     if not rows and left >= 0:
-        out.append("  none yet; `memctl run` makes the first one")
+        out += page.wrapped("none yet; `memctl run` makes the first one", sheet.width, "  ")
     widest = min(max((len(row.name) for row in rows), default=0), MAX_NAME)
     for row in rows:
         when = page.age(row.last_active_ms, sheet.now_ms)
         who = f"[{', '.join(row.linked_harnesses)}]" if row.linked_harnesses else "no linked harnesses"
         name = page.padded(row.name, widest)
-        out.append(f"{'*' if row.current else ' '} {sheet.ink.bold(name)}  {when:<13}  {who}".rstrip())
+        mark = "*" if row.current else " "
+        if 4 + widest + 15 + len(who) <= sheet.width:
+            out.append(f"{mark} {sheet.ink.bold(name)}  {when:<13}  {who}".rstrip())
+        else:
+            out.append(f"{mark} {sheet.ink.bold(row.name)}")
+            out += page.wrapped(f"{when}, {who}", sheet.width, "    ")
         out.append(f"    {row.workstream_id}")
     if left > 0:
         out.append(f"  and {left} more; --limit and --offset show them")
@@ -239,11 +244,11 @@ def handoffs(rows: Sequence[Handoff], scope: str, names: Mapping[str, str], shee
     """names: of workstreams, by their ids."""
     if sheet.is_json:
         return document([handoff(row) for row in rows])
-    out = [sheet.ink.bold(f"handoffs of {scope}")]
+    out = page.wrapped(f"handoffs of {scope}", sheet.width, paint=sheet.ink.bold)
     if not rows:
-        out.append("  none; `memctl handoff create` writes one")
+        out += page.wrapped("none; `memctl handoff create` writes one", sheet.width, "  ")
     for row in rows:
-        out.append(_handoff_line(row, names, sheet))
+        out += _handoff_lines(row, names, sheet)
         out.append(f"    {row.id}")
         out.append(f"    {page.cut(strip_terminal(row.summary), sheet.width - 4)}")
     text = "\n".join(out) + "\n"
@@ -252,7 +257,7 @@ def handoffs(rows: Sequence[Handoff], scope: str, names: Mapping[str, str], shee
     return f"> What agents and people left for those who go on. {NOTICE}\n{framed('handoffs', text)}"
 
 
-def _handoff_line(row: Handoff, names: Mapping[str, str], sheet: Sheet) -> str:
+def _handoff_lines(row: Handoff, names: Mapping[str, str], sheet: Sheet) -> list[str]:
     is_open = row.state == "open"
     state = (sheet.ink.green if is_open else sheet.ink.dim)(f"{row.state:<9}")
     line = f"{page.age(row.created_ms, sheet.now_ms)}, from {row.from_harness or 'somebody'}"
@@ -260,7 +265,9 @@ def _handoff_line(row: Handoff, names: Mapping[str, str], sheet: Sheet) -> str:
         line += f" for {recipient(row, names)}, {page.left(row.expires_ms - sheet.now_ms)} left"
     elif row.state == "accepted":
         line += f", taken by {row.taken_harness or 'somebody'}"
-    return f"{'*' if is_open else ' '} {state}  {line}"
+    lead = f"{'*' if is_open else ' '} {row.state:<9}  "
+    first, *rest = page.wrapped(line, sheet.width, lead)
+    return [f"{lead[:2]}{state}  {first.removeprefix(lead)}", *rest]
 
 
 def recipient(row: Handoff, names: Mapping[str, str]) -> str:
