@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+import os
+
 _tried = 0
 _figures: list[str] = []
 
@@ -13,6 +15,12 @@ def tried(count: int = 1) -> None:
     """So many more points, rounds or examples were tried by the test that runs now."""
     global _tried
     _tried += count
+
+
+def share(total: int, turn: int, of: int) -> range:
+    """The points that one of several kinds of fault takes when it shall not take long: all of them together
+    take each point once. Where all is to be tried, each takes every point."""
+    return range(total) if os.environ.get("MEMD_FULL_SWEEPS") else range(turn % of, total, of)
 
 
 def figure(text: str) -> None:

@@ -223,8 +223,9 @@ ROWS = (
     Row(
         17,
         "clock",
-        "wall steps back, ahead, to 1970 and 2038 on an injected clock; equal and absurd times of files",
+        "real processes whose wall clock is set back, ahead, to 1970 and 2038; absurd times of files",
         (
+            "tests/faults/test_clock_steps.py",
             f"{LEASE}::test_the_wall_clock_is_of_no_account",
             f"{SHARED_LOCK}::test_a_clock_that_is_set_robs_no_live_holder",
             f"{MERGE}::test_27_equal_times_keep_the_owned_copy_and_one_nanosecond_decides",

@@ -40,6 +40,7 @@ class Tally:
         self.points = 0
         self.figures: list[str] = []
         self.reason = ""
+        self.cpu_s = 0.0
 
 
 class Recorder:
@@ -51,6 +52,14 @@ class Recorder:
     def pytest_collection_finish(self, session: pytest.Session) -> None:
         for item in session.items:
             self.tests[item.nodeid] = Tally()
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_protocol(self, item: pytest.Item) -> Generator[None, Any, Any]:
+        before = sum(os.times()[:4])  # this process and its children that have ended
+        try:
+            return (yield)
+        finally:
+            self.tests[item.nodeid].cpu_s = sum(os.times()[:4]) - before
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_call(self, item: pytest.Item) -> Generator[None, Any, Any]:
@@ -135,7 +144,9 @@ def _parsed(words: Sequence[str]) -> argparse.Namespace:
 
 def show(rows: Iterable[Row], tests: dict[str, Tally], seconds: float) -> bool:
     """Print the table; whether nothing failed and nothing is missing."""
-    print(f"\n{'row':>3} {'fault':34} {'tests':>6} {'points':>8} {'failed':>6} {'skipped':>7}  result")
+    print(
+        f"\n{'row':>3} {'fault':34} {'tests':>6} {'points':>8} {'failed':>6} {'skipped':>7} {'cpu s':>6}  result"
+    )
     notes: list[str] = []
     is_good = True
     skipped_in_all = 0
@@ -151,7 +162,7 @@ def show(rows: Iterable[Row], tests: dict[str, Tally], seconds: float) -> bool:
         skipped_in_all += ends["skipped"]
         print(
             f"{row.number:3} {row.fault[:34]:34} {ran:6} {points:8} {ends['failed']:6} {ends['skipped']:7}"
-            f"  {result}"
+            f" {sum(tally.cpu_s for tally in mine.values()):6.0f}  {result}"
         )
         notes += [f"{row.number:3} missing: {name}" for name in missing]
         notes += [f"{row.number:3} open: {row.open}"] if row.open else []
@@ -162,7 +173,10 @@ def show(rows: Iterable[Row], tests: dict[str, Tally], seconds: float) -> bool:
         notes += [f"{row.number:3} skipped {count}: {reason}" for reason, count in reasons.items()]
         notes += [f"{row.number:3} measured: {text}" for tally in mine.values() for text in tally.figures]
     print(*([""] if notes else []), *notes, sep="\n")
-    print(f"\n{len(tests)} tests in {seconds:.0f} s, {skipped_in_all} skipped in the rows above")
+    cpu_s = sum(tally.cpu_s for tally in tests.values())
+    print(
+        f"\n{len(tests)} tests in {seconds:.0f} s, {cpu_s:.0f} s of CPU, {skipped_in_all} skipped in the rows"
+    )
     return is_good
 
 

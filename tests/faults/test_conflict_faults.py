@@ -14,8 +14,10 @@ import pytest
 from memd import disk
 from support_faults import Faults, failing, installed, killing, survives
 from support_memory import OLD_NS, World, bodies, leads_to, notes, put, read, snapshot, superseded
+from support_points import share
 from support_scratch import in_memory
 
+ERRORS = (errno.EIO, errno.ENOSPC, errno.EACCES)
 STRIDE = 1 if os.environ.get("MEMD_FULL_SWEEPS") else 7
 MARK = b".sync-conflict-20260203-101500-ABCDEFG"
 MERGED = {
@@ -137,12 +139,13 @@ def test_a_second_kill_during_the_recovery_loses_nothing(sweep: Sweep) -> None:
 
 
 @pytest.mark.faults
-@pytest.mark.parametrize("number", [errno.EIO, errno.ENOSPC, errno.EACCES])
+@pytest.mark.parametrize("number", ERRORS)
 @pytest.mark.parametrize("only_writes", [True, False])
 def test_an_error_at_any_call_is_caught_up_with(sweep: Sweep, number: int, only_writes: bool) -> None:
     if number == errno.ENOSPC and not only_writes:
         pytest.skip("a full disk can be read")
-    for at in range(0, sweep.calls(only_writes=only_writes), 1 if only_writes else STRIDE):
+    total = sweep.calls(only_writes=only_writes)
+    for at in share(total, ERRORS.index(number), len(ERRORS)) if only_writes else range(0, total, STRIDE):
         scene = sweep.scene()
         with installed(Faults(at, failing(number), only_writes=only_writes)):
             try:

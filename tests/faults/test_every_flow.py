@@ -2,7 +2,8 @@
 
 After a kill nothing is gone or half there, and a second try ends as an undisturbed run does. An error is told
 with what to do next, or costs only what is remembered; afterwards the same process goes on. A flush that
-failed is not called done. `MEMD_FULL_SWEEPS=1` tries every point of the double kills, otherwise every few.
+failed is not called done. `MEMD_FULL_SWEEPS=1` tries every point of the double kills, and every error at each
+point; otherwise every few.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import os
 import random
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 import pytest
@@ -53,9 +54,15 @@ def calls_of(folder: Path, name: str) -> list[str]:
     return faults.calls
 
 
-def points(total: int, start: int = 0) -> range:
+def points(total: int) -> range:
     """All of them; of the many of a ledger only some when it shall not take long."""
-    return range(total) if IS_FULL or total < 110 else range(start % 5, total, total // 40)
+    return range(total) if IS_FULL or total < 110 else range(0, total, total // 40)
+
+
+def points_of(number: int, total: int) -> Iterable[int]:
+    """Those at which this error happens: every point, or one in five of what a kill tries."""
+    tried = points(total)
+    return [tried[at] for at in support_points.share(len(tried), ERRORS.index(number), len(ERRORS))]
 
 
 def is_killed(flow: Flow, work: Callable[[], object], at: int) -> bool:
@@ -103,7 +110,7 @@ def test_a_second_kill_in_the_recovery_loses_nothing(folder: Path, name: str) ->
 def test_an_error_at_any_call_is_told_and_the_work_can_be_done_again(
     folder: Path, name: str, number: int
 ) -> None:
-    for at in points(len(calls_of(folder, name)), number):
+    for at in points_of(number, len(calls_of(folder, name))):
         flow = FLOWS[name](folder / str(at))
         with flow.under(LedgerFaults(at, failing(number))):
             try:

@@ -20,8 +20,10 @@ from memd import disk
 from support_faults import Faults, failing, installed, killing, survives
 from support_heal_scene import Scene, Work, healed, unenrolled
 from support_memory import bodies, tree
+from support_points import share
 from support_scratch import in_memory
 
+ERRORS = (errno.EIO, errno.ENOSPC, errno.EACCES, errno.EMFILE)
 STRIDE = 1 if os.environ.get("MEMD_FULL_SWEEPS") else 7
 
 
@@ -90,7 +92,7 @@ def test_a_kill_at_any_write_loses_nothing_and_is_recovered_from(top: Path, work
         pytest.skip("one login is given back like another: only in full sweeps")
     sweep = Sweep(top, work, logins=logins)
     total = sweep.calls(only_writes=True)
-    for at in range(total):
+    for at in range(0, total, 1 if logins == 1 else min(STRIDE, 3)):
         scene = sweep.scene()
         with installed(killing(at)):
             survived = survives(lambda scene=scene: sweep.work(scene))  # type: ignore[misc]
@@ -116,7 +118,7 @@ def test_a_second_kill_during_the_recovery_loses_nothing(sweep: Sweep) -> None:
 
 
 @pytest.mark.faults
-@pytest.mark.parametrize("number", [errno.EIO, errno.ENOSPC, errno.EACCES, errno.EMFILE])
+@pytest.mark.parametrize("number", ERRORS)
 @pytest.mark.parametrize("only_writes", [True, False])
 def test_an_error_at_any_call_is_told_and_caught_up_with(
     sweep: Sweep, number: int, only_writes: bool
@@ -124,7 +126,7 @@ def test_an_error_at_any_call_is_told_and_caught_up_with(
     if number == errno.ENOSPC and not only_writes:
         pytest.skip("a full disk can be read")
     total = sweep.calls(only_writes=only_writes)
-    for at in range(0, total, 1 if only_writes else STRIDE):
+    for at in share(total, ERRORS.index(number), len(ERRORS)) if only_writes else range(0, total, STRIDE * 2):
         scene = sweep.scene()
         faults = Faults(at, failing(number), only_writes=only_writes)
         with installed(faults):
