@@ -108,3 +108,13 @@ def test_a_log_is_no_source_where_another_says_the_same_and_more(tmp_path: Path)
     assert names(sources.walk(grok, place)) == [b"b/s1/updates.jsonl", b"b/s2/chat_history.jsonl"]
     for path, is_source in (("b/s1/chat_history.jsonl", False), ("b/s2/chat_history.jsonl", True)):
         assert (sources.look(grok, place, os.fsencode(tmp_path / path)) is not None) == is_source
+
+
+def test_sources_that_nobody_wants_count_toward_the_limit_and_are_not_kept(tmp_path: Path) -> None:
+    for name in ("a", "b", "c"):
+        make(tmp_path, f"p/{name}.jsonl")
+    place = store(tmp_path, "*/*.jsonl")
+    walk = sources.walk(CLAUDE, place, is_wanted=lambda source: source.rel == b"p/b.jsonl")
+    assert names(walk) == [b"p/b.jsonl"]
+    assert (walk.count, walk.is_cut) == (3, False)
+    assert sources.walk(CLAUDE, place, limit=2, is_wanted=lambda source: False).is_cut

@@ -62,12 +62,27 @@ class Assembly:
         self._scratch = scratch
         self._pending: dict[bytes, _Pending] = {}
         self._unwanted: dict[tuple[str, str], bool] = {}
-        self._sanitiser = Sanitiser(rules.extra_patterns, rules.allowlist)
+        self._sanitiser: Sanitiser | None = None
+        self._settle(rules)
 
     def reconfigure(self, rules: Rules, scratch: bytes) -> None:
         self._scratch = scratch
-        self._sanitiser = Sanitiser(rules.extra_patterns, rules.allowlist)
+        self._settle(rules)
         self._unwanted.clear()
+
+    def _settle(self, rules: Rules) -> None:
+        """A sanitiser takes megabytes and some 20 ms: it is made for the first text, and once for the same
+        rules. One with a person's own patterns is made at once: bad ones are no fault of a source.
+        """
+        settings = (rules.extra_patterns, rules.allowlist)
+        if self._sanitiser is None or settings != self._settings:
+            self._settings = settings
+            self._sanitiser = Sanitiser(*settings) if any(settings) else None
+
+    def _clean(self) -> Sanitiser:
+        if self._sanitiser is None:
+            self._sanitiser = Sanitiser(*self._settings)
+        return self._sanitiser
 
     # ------------------------------------------------------------------------- reading
 
@@ -252,7 +267,7 @@ class Assembly:
                 content = _COLOURS.sub("", content)
             texts += (content.replace("\0", "") if "\0" in content else content, event.record)
             texts += [value for value in event.metadata.values() if isinstance(value, str)]
-        clean = iter(self._sanitiser.scrub_all(texts))
+        clean = iter(self._clean().scrub_all(texts))
         return [
             Entry(
                 id=event_id(harness, event),
@@ -276,7 +291,7 @@ class Assembly:
     def _session(self, session: Session) -> Session:
         if not session.title:
             return session
-        title = cut(self._sanitiser.scrub(session.title.replace("\0", "")), MAX_TITLE_BYTES)
+        title = cut(self._clean().scrub(session.title.replace("\0", "")), MAX_TITLE_BYTES)
         return replace(session, title=title)
 
 

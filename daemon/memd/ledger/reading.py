@@ -11,16 +11,22 @@ import os
 import stat
 from collections.abc import Mapping
 from functools import partial
+from typing import TYPE_CHECKING
 
 import msgspec
-import zstandard
 
+from memd import seldom
 from memd.harness.losses import CLASSES
 from memd.harness.model import Adapter, Event, Link, Loss, Session, Turn
 from memd.ledger import cursor as cursors
 from memd.ledger import troubles
 from memd.ledger.cursor import FileCursor
 from memd.ledger.sources import Source, storable
+
+if TYPE_CHECKING:
+    import zstandard
+else:
+    zstandard = seldom.module("zstandard")  # few harnesses compress what they write
 
 SLICE_BYTES = 2 << 20
 MAX_READ_BYTES = 16 << 20

@@ -30,16 +30,20 @@ import hashlib
 import os
 import stat
 import time
-import urllib.parse
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Literal, TypeVar
+from typing import TYPE_CHECKING, Literal, TypeVar
 
 import apsw
 import msgspec
 
-from memd import disk
+from memd import disk, seldom
 from memd.errors import DiskError, MemdError
 from memd.harness.model import Query, Store
+
+if TYPE_CHECKING:
+    from urllib import parse
+else:
+    parse = seldom.module("urllib.parse")  # with it comes a module about addresses of networks
 
 BUSY_MS = 250  # waiting for a lock that the harness holds; it holds one for milliseconds
 WORK_S = 30.0  # one snapshot: a statement that runs longer is interrupted
@@ -303,7 +307,7 @@ def _open_copy(
 
 
 def _connect(real: bytes, how: str, flags: int) -> apsw.Connection:
-    quoted = urllib.parse.quote_from_bytes(real, safe="/")
+    quoted = parse.quote_from_bytes(real, safe="/")
     return apsw.Connection(f"file:{quoted}?{how}", flags=flags | apsw.SQLITE_OPEN_URI)
 
 

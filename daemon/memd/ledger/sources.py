@@ -10,7 +10,7 @@ import fnmatch
 import functools
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import msgspec
 
@@ -39,6 +39,7 @@ class Walk(msgspec.Struct):
 
     sources: list[Source]
     folders: list[bytes]
+    count: int = 0  # of sources, with those that nobody asked for
     is_cut: bool = False  # there are more than MAX_FILES
     blind: dict[bytes, str] = {}  # folders that are there and could not be read, and why
     links: list[bytes] = []  # not followed, though named like sources or folders with sources
@@ -148,8 +149,21 @@ def _unescaped(name: bytes) -> bytes:
     return re.sub(rb"\\([0-7]{3})", lambda match: bytes([int(match[1], 8)]), name)
 
 
-def walk(adapter: Adapter, store: Store, below: bytes = b"", limit: int = MAX_FILES) -> Walk:
-    """Every file of a store (or of one folder in it) that matches its patterns, newest first."""
+def _any(source: Source) -> bool:
+    return True
+
+
+def walk(
+    adapter: Adapter,
+    store: Store,
+    below: bytes = b"",
+    limit: int = MAX_FILES,
+    is_wanted: Callable[[Source], bool] = _any,
+) -> Walk:
+    """Every file of a store (or of one folder in it) that matches its patterns, newest first.
+
+    is_wanted  others are seen and not kept: there may be tens of thousands, and few of them new
+    """
     seen = Walk([], [])
     folder = below or store.root
     rel = folder[len(store.root) + 1 :]
@@ -158,7 +172,7 @@ def walk(adapter: Adapter, store: Store, below: bytes = b"", limit: int = MAX_FI
         states = _enter(states, os.fsdecode(part))
     if states and (not below or os.path.realpath(below) == below):
         depth = rel.count(b"/") + 1 if rel else 0
-        _descend(adapter, store, folder, rel, states, seen, limit, depth)
+        _descend(adapter, store, folder, rel, states, seen, limit, depth, is_wanted)
     seen.sources.sort(key=lambda source: -source.mtime_ns)
     return seen
 
@@ -204,6 +218,7 @@ def _descend(
     seen: Walk,
     limit: int,
     depth: int,
+    is_wanted: Callable[[Source], bool],
 ) -> None:
     try:
         entries = list(os.scandir(folder))
@@ -220,7 +235,7 @@ def _descend(
             if entry.is_dir(follow_symlinks=False):
                 inner = _enter(states, name)
                 if inner and depth < MAX_DEPTH:
-                    _descend(adapter, store, entry.path, below, inner, seen, limit, depth + 1)
+                    _descend(adapter, store, entry.path, below, inner, seen, limit, depth + 1, is_wanted)
                 continue
             if entry.is_symlink():
                 if _is_match(states, name) or any(at == len(p) - 1 for p, at in _enter(states, name)):
@@ -236,10 +251,13 @@ def _descend(
             continue
         except OSError:
             continue  # gone between the listing and the look
-        if len(seen.sources) >= limit:
+        if seen.count >= limit:
             seen.is_cut = True
             return
-        seen.sources.append(_source(adapter, store, entry.path, below, facts))
+        seen.count += 1
+        source = _source(adapter, store, entry.path, below, facts)
+        if is_wanted(source):
+            seen.sources.append(source)
 
 
 def storable(mtime_ns: int) -> int:

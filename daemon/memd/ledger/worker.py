@@ -200,8 +200,8 @@ class Worker:
         self._troubles.begin_look(os.path.lexists)
         self._has_remote = False
         for adapter, store in [*self._stores, *self._extra]:
-            walk = sources.walk(adapter, store)
-            news += [s for s in walk.sources if s.path not in self._is_queued and self._is_news(s)]
+            walk = sources.walk(adapter, store, is_wanted=self._is_to_be_queued)
+            news += walk.sources
             self._has_remote = self._has_remote or any(is_below(store.root, root) for root in remote)
             for folder in walk.folders or _nearest(store.root):
                 folders[folder] = _mtime(folder)
@@ -232,6 +232,9 @@ class Worker:
 
     def _kin(self, source: Source) -> bytes:
         return self._adapters[source.harness].kin(source.rel)
+
+    def _is_to_be_queued(self, source: Source) -> bool:
+        return source.path not in self._is_queued and self._is_news(source)
 
     def _is_news(self, source: Source) -> bool:
         looks = rows.look_of(source, _now_ms())
