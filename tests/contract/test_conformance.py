@@ -47,6 +47,11 @@ def test_every_scenario_has_a_row_with_a_test() -> None:
         "Seven more agents": [
             f"{letter}{number}" for letter, count in SEVEN.items() for number in range(1, count + 1)
         ],
+        "Promise by promise": [
+            f"{letter}{number}"
+            for letter, count in {"L": 10, "H": 9, "R": 5}.items()
+            for number in range(1, count + 1)
+        ],
         "Faults": ["18", "19", "21", "22"],
     }
     for section, wanted in numbers.items():
