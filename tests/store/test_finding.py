@@ -150,3 +150,35 @@ def test_more_words_in_a_hit_count_more_than_a_little_age(lines: Lines) -> None:
         entry("a lock among very many other words of no use " * 3, occurred_at="2026-02-02T00:00:00Z"),
     )
     assert found(lines, "lock", limit=1) == ["lock lock lock"]
+
+
+IMPOSSIBLE = ("9999-12-31T23:59:59Z", "1970-01-01T00:00:00Z", "-0001-01-01T00:00:00Z", "soon")
+
+
+@pytest.mark.parametrize("when", IMPOSSIBLE)
+def test_a_session_with_an_impossible_time_stands_where_it_was_taken_in(lines: Lines, when: str) -> None:
+    before, after = S1, S2
+    odd = "33333333-0000-4000-8000-000000000003"
+    lines.put(entry("old", session=before, occurred_at="2026-02-03T10:00:00Z"))
+    lines.put(entry("odd", session=odd, occurred_at=when))
+    later = datetime.datetime.now(datetime.UTC) + datetime.timedelta(hours=1)
+    lines.put(entry("new", session=after, occurred_at=f"{later:%Y-%m-%dT%H:%M:%SZ}"))
+    rows = lines.reader.sessions(Filter())
+    assert rows[0].id == after
+    [event] = lines.reader.export("claude", odd)
+    assert event.occurred_at == when
+    row = next(row for row in rows if row.id == odd)
+    assert row.last_activity == "" or row.last_activity[:4] == f"{later:%Y}"
+
+
+def test_a_possible_time_counts_beside_impossible_ones(lines: Lines) -> None:
+    lines.put(entry("a", occurred_at="1970-01-01T00:00:00Z"))
+    lines.put(entry("b", occurred_at="2026-02-03T10:00:00Z"))
+    assert lines.reader.sessions(Filter())[0].last_activity == "2026-02-03T10:00:00Z"
+
+
+def test_a_time_that_has_not_come_lifts_no_hit(lines: Lines) -> None:
+    soon = datetime.datetime.now(datetime.UTC) - datetime.timedelta(minutes=1)
+    lines.put(entry("the wombat of now", occurred_at=f"{soon:%Y-%m-%dT%H:%M:%SZ}"))
+    lines.put(entry("the wombat of then", occurred_at="9999-12-31T23:59:59Z"))
+    assert found(lines, "wombat") == ["the wombat of now", "the wombat of then"]

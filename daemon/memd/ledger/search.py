@@ -28,6 +28,9 @@ MAX_TERMS: Final = 32
 MAX_TERM_CHARACTERS: Final = 512
 
 HALF_LIFE_S: Final = 30 * 24 * 3600.0
+SKEW_S: Final = 24 * 3600.0
+"""How far ahead a clock or an unnamed zone may be."""
+
 RECENCY_WEIGHT: Final = 0.5
 """A hit of this moment outweighs one from long ago that is half as relevant again."""
 
@@ -90,5 +93,7 @@ def instant(text: str) -> float | None:
 
 def score(relevance: float, age_s: float) -> float:
     """How good a hit is; higher is better. `relevance` is above 0, as far as engines agree on it."""
+    if age_s < -SKEW_S:
+        return relevance  # it says a time that has not come: nobody knows how old it is
     recency: float = 0.5 ** (max(age_s, 0.0) / HALF_LIFE_S)
     return relevance * (1.0 + RECENCY_WEIGHT * recency)

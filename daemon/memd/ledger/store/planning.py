@@ -26,6 +26,9 @@ from memd.ledger.store.scope import Stored
 FRESH_S: Final = 24 * 3600
 """What occurred longer ago than this when it comes is history: it takes numbers of the older lane."""
 
+EARLIEST: Final = "1990"
+"""No agent ran before."""
+
 TITLE_CHARACTERS: Final = 120
 CONFLICT: Final = "conflict"
 CONFLICT_SENTENCE: Final = "Records whose id was known as a record of another kind were left out."
@@ -200,7 +203,8 @@ class Planner:
         known = self._memory.known(keys)
         standing = self._memory.standing([n for n, _kind in known.values()]) if known else set()
         memory, harness, lines = self._memory, batch.harness, plan.lines
-        fresh_from = _day(time.time() - FRESH_S)
+        now = time.time()
+        fresh_from, latest = _day(now - FRESH_S), _day(now + search.SKEW_S)
         is_live = True
         stored = stood = duplicates = forgotten = 0
         highest: dict[str, int] = {}
@@ -252,7 +256,7 @@ class Planner:
             else:
                 facts.events += 1
                 if entry.occurred_at > facts.last_activity:
-                    _note_time(facts, entry.occurred_at)
+                    _note_time(facts, entry.occurred_at, latest)
                 if not facts.title and entry.role == "user" and entry.kind == "message":
                     facts.title, facts.title_from = title_of(entry.content), "text"
             standing.add((facts.n, n))
@@ -379,11 +383,14 @@ def title_of(text: str) -> str:
     return words if len(words) <= TITLE_CHARACTERS else words[: TITLE_CHARACTERS - 1].rstrip() + "…"
 
 
-def _note_time(facts: Facts, occurred_at: str) -> None:
-    if not facts.last_activity or _is_later(occurred_at, facts.last_activity):
-        facts.last_activity = occurred_at
+def _note_time(facts: Facts, occurred_at: str, latest: str) -> None:
+    """Nothing was done after it came here, nor before there were agents: such times order no sessions."""
     if not facts.started:
         facts.started = occurred_at
+    if occurred_at > latest:
+        occurred_at = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+    if occurred_at >= EARLIEST and (not facts.last_activity or _is_later(occurred_at, facts.last_activity)):
+        facts.last_activity = occurred_at
 
 
 def _is_later(one: str, other: str) -> bool:
