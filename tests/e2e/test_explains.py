@@ -220,6 +220,31 @@ def test_a_reader_that_leaves_early_causes_no_traceback(home: Home, words: list[
         assert "Traceback" not in done.stderr, (output, done.stderr)
 
 
+def test_answers_and_hints_in_one_file_stand_in_the_order_in_which_they_were_said(
+    home: Home, tmp_path: Path
+) -> None:
+    session(home, 1, "an orphan")
+    home.start()
+    assert home.memctl("import", "--wait").returncode == 0
+    for words, first, last in (
+        (["sessions", "--orphaned"], "an orphan", "memctl adopt"),
+        (["memory", "write", "t", "--summary", "s"], "t (t.md)", ""),
+        (["search", "orphan", "--kind", "nope"], "memctl: no event", "Use one of"),
+    ):
+        with (tmp_path / "both").open("w") as both:
+            subprocess.run(
+                [sys.executable, "-P", "-m", "memctl", *words],
+                env=home.environment,
+                stdin=subprocess.DEVNULL,
+                stdout=both,
+                stderr=both,
+                check=False,
+            )
+        said = (tmp_path / "both").read_text()
+        assert said.find(first) <= said.find(last), said
+        assert last in said
+
+
 def test_the_health_line_tells_of_an_agent_that_is_lacking_and_of_a_login_that_is(tmp_path: Path) -> None:
     home = Home(tmp_path / "home", runtime=tmp_path / "run")
     lonely = tmp_path / "lonely"

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 from msgspec.structs import replace
 
-from memd.ledger.store.interface import Selection
+from memd.ledger.store.interface import Filter, Selection
 from memd.ledger.store.workstreams import Delivery, Handoff, Work
 from support_engines import Engines, Lines
 from support_ledger import S1, S2, entry
@@ -233,3 +233,10 @@ def test_forgetting_takes_the_handoffs_of_the_same(lines: Lines, selection: Sele
     assert lines.writer.plan_forget(selection).handoffs == 1
     assert lines.forget(selection).handoffs == 1
     assert lines.reader.workstreams.handoff("h1") is None
+
+
+def test_what_memd_says_of_a_run_without_a_session_is_no_session_in_any_list_or_count(lines: Lines) -> None:
+    lines.put(entry("said", session=S1), entry("noted", session="unresolved:run-1"))
+    assert [row.id for row in lines.reader.sessions(Filter())] == [S1]
+    assert lines.reader.stats().sessions == lines.reader.history("").session_count == 1
+    assert [row.id for row in lines.reader.find("unresolved:run-1")] == ["unresolved:run-1"]

@@ -29,7 +29,9 @@ UNITS_S = {"m": 60, "h": 3600, "d": 86400, "w": 604800}
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     sessions = subparsers.add_parser(
-        "sessions", description="The sessions of every agent, newest activity first."
+        "sessions",
+        description="The sessions of every agent, newest activity first. What memd notes of a run that was on"
+        " no session it knows is none: `status` and `report` count none of these either.",
     )
     search = subparsers.add_parser(
         "search",

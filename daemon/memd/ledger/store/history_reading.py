@@ -17,14 +17,10 @@ from memd.ledger import search
 from memd.ledger.store import database, scope
 from memd.ledger.store.history import SLACK_S, Bounds, Count, History, Native, named_workstreams
 from memd.ledger.store.interface import SessionRow
-from memd.ledger.store.reading import SESSIONS, session_row
+from memd.ledger.store.reading import SESSIONS, THERE, session_row
 from memd.ledger.store.workstream_reading import HANDOFF, RUN, WorkstreamReading, made_handoff, made_run
-from memd.ledger.store.workstreams import UNRESOLVED, Handoff, Run
+from memd.ledger.store.workstreams import Handoff, Run
 
-_THERE: Final = (
-    "(events > 0 or side_events > 0 or exists(select 1 from losses where session = s.n))"
-    f" and native not glob '{UNRESOLVED}*'"
-)
 _LATELY: Final = "(?1 is null or unixepoch(last_activity) >= ?1)"
 
 # A time that names an offset keeps it: the ten minutes then begin there.
@@ -60,7 +56,7 @@ class HistoryReading:
                 session_count=sum(harnesses.values()),
                 harnesses=harnesses,
                 side_count=self._value(
-                    f"select count(*) from sessions s where is_side and {_THERE} and {_LATELY}", since_s
+                    f"select count(*) from sessions s where is_side and {THERE} and {_LATELY}", since_s
                 ),
                 sides=sides,
                 links=links,
@@ -81,7 +77,7 @@ class HistoryReading:
 
     def _sessions(self, since_s: float | None, limit: int) -> list[SessionRow]:
         rows = self._rows(
-            f"{SESSIONS} where not is_side and {_THERE} and {_LATELY}"
+            f"{SESSIONS} where not is_side and {THERE} and {_LATELY}"
             " order by last_activity desc, s.n desc limit ?2",
             since_s,
             limit,
@@ -90,7 +86,7 @@ class HistoryReading:
 
     def _harnesses(self, since_s: float | None) -> Mapping[str, int]:
         rows = self._rows(
-            f"select harness, count(*) from sessions s where not is_side and {_THERE} and {_LATELY}"
+            f"select harness, count(*) from sessions s where not is_side and {THERE} and {_LATELY}"
             " group by harness order by count(*) desc, harness",
             since_s,
         )

@@ -27,6 +27,11 @@ SESSIONS = (
     " forked_from, forked_at from sessions s left join checkouts c on c.n = s.checkout"
 )
 
+HOLDING: Final = "(events > 0 or side_events > 0 or exists(select 1 from losses where session = s.n))"
+THERE: Final = f"{HOLDING} and native not glob '{UNRESOLVED}*'"
+"""What a list of sessions shows and every count of them counts: not where memd notes what it says itself of
+runs that were on no session it knows."""
+
 _EVENTS = (
     "select position, id, kind, role, content, occurred_at, metadata, at, is_side"
     " from session_events join events on events.n = event where session = ?"
@@ -81,7 +86,7 @@ class Reading:
         return self._connection.execute("select value from cursors where source = ?", (source,)).get or b""
 
     def sessions(self, where: Filter, limit: int, offset: int) -> list[SessionRow]:
-        conditions = ["(events > 0 or side_events > 0 or exists(select 1 from losses where session = s.n))"]
+        conditions = [HOLDING if where.session else THERE]
         bindings: list[object] = []
         if where.harness:
             conditions.append("harness = ?")
@@ -89,8 +94,6 @@ class Reading:
         if where.session:
             conditions.append("native = ?")
             bindings.append(where.session)
-        else:
-            conditions.append(f"native not glob '{UNRESOLVED}*'")
         if where.cwd:
             condition, paths = below(search.clean(where.cwd))
             conditions.append(condition)
@@ -179,7 +182,7 @@ class Reading:
 
     def stats(self, path: bytes, segments: Segments) -> Stats:
         events, sessions, losses, sources, count, unsealed = self._connection.execute(
-            "select (select count(*) from events), (select count(*) from sessions),"
+            f"select (select count(*) from events), (select count(*) from sessions s where {THERE}),"
             " (select coalesce(sum(count), 0) from losses), (select count(*) from cursors),"
             " (select count(*) from segments), (select count(*) from segments where state <> 'sealed')"
         ).get

@@ -9,7 +9,7 @@ from memd.ledger.store import scope
 from memd.ledger.store.history import Bounds, Count, History, Native, named_workstreams
 from memd.ledger.store.history_reading import earliest
 from memd.ledger.store.postgres.connecting import Link
-from memd.ledger.store.postgres.reading import SESSIONS
+from memd.ledger.store.postgres.reading import SESSIONS, THERE
 from memd.ledger.store.postgres.workstream_reading import (
     HANDOFF,
     RUN,
@@ -19,12 +19,8 @@ from memd.ledger.store.postgres.workstream_reading import (
     made_workstream,
 )
 from memd.ledger.store.reading import session_row
-from memd.ledger.store.workstreams import UNRESOLVED, Handoff, Run, Workstream
+from memd.ledger.store.workstreams import Handoff, Run, Workstream
 
-_THERE: Final = (
-    "(events > 0 or side_events > 0 or exists(select 1 from losses where session = s.n))"
-    f" and left(native, {len(UNRESOLVED)}) <> '{UNRESOLVED}'"
-)
 _AT: Final = (
     "case when left(right(occurred_at, 6), 1) in ('+', '-')"
     " then left(occurred_at, 15) || '0' || right(occurred_at, 6) else left(occurred_at, 15) || '0Z' end"
@@ -43,7 +39,7 @@ class HistoryReading:
         since_s = search.instant(since)
         lately, when = ("true", []) if since_s is None else ("last_s >= %s", [since_s])
         rows = self._link.rows(
-            f"{SESSIONS} where not is_side and {_THERE} and {lately} order by last_s desc, s.n desc limit %s",
+            f"{SESSIONS} where not is_side and {THERE} and {lately} order by last_s desc, s.n desc limit %s",
             *when,
             bounds.sessions,
         )
@@ -51,12 +47,12 @@ class HistoryReading:
         shown = {(row.harness, row.id) for row in sessions}
         harnesses = dict(
             self._link.rows(
-                f"select harness, count(*) from sessions s where not is_side and {_THERE} and {lately}"
+                f"select harness, count(*) from sessions s where not is_side and {THERE} and {lately}"
                 " group by harness order by count(*) desc, harness",
                 *when,
             )
         )
-        sides = f"select count(*) from sessions s where is_side and {_THERE} and {lately}"
+        sides = f"select count(*) from sessions s where is_side and {THERE} and {lately}"
         links = self._links(shown)
         runs, run_count = self._runs(since_s, bounds.runs)
         handoffs, handoff_count = self._handoffs(since_s, bounds.handoffs)

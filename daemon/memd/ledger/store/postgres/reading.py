@@ -9,7 +9,7 @@ from memd.ledger import search
 from memd.ledger.store.interface import Filter, LossRow, SessionRow, Stats, StoredEvent
 from memd.ledger.store.postgres.connecting import Link
 from memd.ledger.store.postgres.values import key_of, named
-from memd.ledger.store.reading import session_row, unpack
+from memd.ledger.store.reading import HOLDING, session_row, unpack
 from memd.ledger.store.workstreams import UNRESOLVED
 
 MAX_FORKS: Final = 32
@@ -21,6 +21,8 @@ SESSIONS = (
     " (select coalesce(sum(count), 0)::bigint from losses where session = s.n), version, is_side, parent,"
     " forked_from, forked_at from sessions s left join checkouts c on c.n = s.checkout"
 )
+
+THERE: Final = f"{HOLDING} and left(native, {len(UNRESOLVED)}) <> '{UNRESOLVED}'"
 
 _EVENTS = (
     "select position, id, kind, role, content, occurred_at, metadata, at, is_side"
@@ -54,7 +56,7 @@ class Reading:
         return b"" if found is None else bytes(found)
 
     def sessions(self, where: Filter, limit: int, offset: int) -> list[SessionRow]:
-        conditions = ["(events > 0 or side_events > 0 or exists(select 1 from losses where session = s.n))"]
+        conditions = [HOLDING if where.session else THERE]
         bindings: list[Any] = []
         if where.harness:
             conditions.append("harness = %s")
@@ -62,8 +64,6 @@ class Reading:
         if where.session:
             conditions.append("native_key = %s")
             bindings.append(key_of(search.clean(where.session)))
-        else:
-            conditions.append(f"left(native, {len(UNRESOLVED)}) <> '{UNRESOLVED}'")
         if where.cwd:
             condition, paths = below(search.clean(where.cwd))
             conditions.append(condition)
@@ -155,7 +155,7 @@ class Reading:
 
     def stats(self, machine: str) -> Stats:
         row = self._link.row(
-            "select (select count(*) from events), (select count(*) from sessions),"
+            f"select (select count(*) from events), (select count(*) from sessions s where {THERE}),"
             " (select coalesce(sum(count), 0)::bigint from losses),"
             " (select count(*) from cursors where machine = %s)",
             machine,
