@@ -93,6 +93,8 @@ def test_yes_does_every_step_and_ends_with_the_status(home: Home) -> None:
     assert done.returncode == 0, done.stderr
     assert titles(done.stderr) == STEPS
     assert is_wired(home)
+    assert f"claude: hooks installed ({settings(home)})" in done.stdout + done.stderr
+    assert "@@" not in done.stdout + done.stderr  # the change is shown to whoever is asked
     assert is_enrolled(home)
     assert "The ledger has 1 event of 1 session." in done.stderr
     assert done.stdout.splitlines()[-1]

@@ -65,7 +65,7 @@ def _take(plan: Plan, *, is_dry: bool, is_asking: bool) -> int:
     asking.say(plan.says, "  ", plan.keep)
     if plan.do is None:
         return 0
-    if plan.show is not None:
+    if plan.show is not None and (is_dry or is_asking):  # unasked it is done, and said in a line
         plan.show()
     if is_dry:
         return 0
