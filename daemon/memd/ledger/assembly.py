@@ -62,6 +62,7 @@ class Assembly:
         self._scratch = scratch
         self._pending: dict[bytes, _Pending] = {}
         self._unwanted: dict[tuple[str, str], bool] = {}
+        self._settings: tuple[tuple[str, ...], tuple[str, ...]] = ((), ())
         self._sanitiser: Sanitiser | None = None
         self._settle(rules)
 
@@ -75,7 +76,7 @@ class Assembly:
         rules. One with a person's own patterns is made at once: bad ones are no fault of a source.
         """
         settings = (rules.extra_patterns, rules.allowlist)
-        if self._sanitiser is None or settings != self._settings:
+        if settings != self._settings:
             self._settings = settings
             self._sanitiser = Sanitiser(*settings) if any(settings) else None
 

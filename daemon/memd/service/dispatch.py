@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import memd
 from memctl.paths import shown
-from memd import protocol, wire
+from memd import protocol, seldom, wire
 from memd.errors import MemdError, NeedsConfirmation
 from memd.memory.ownership import Ownership
 from memd.protocol_runs import AnyStep
@@ -21,10 +22,14 @@ from memd.service.launches import Launches
 from memd.service.ledger import Ledger
 from memd.service.overview import Overview
 from memd.service.peer import Peer
-from memd.service.report import report
 from memd.service.server import Answered, Server, failure
 from memd.service.topics import MemoryTopics
 from memd.service.work import WorkAnswers
+
+if TYPE_CHECKING:
+    from memd.service import report
+else:
+    report = seldom.module("memd.service.report")
 
 Structured = (
     protocol.Ping
@@ -115,7 +120,7 @@ class Dispatch:
             case protocol.Export():
                 text = await answers.export(self._ledger, request)
             case protocol.Report():
-                text = await report(self._overview, self._ledger, request)
+                text = await report.report(self._overview, self._ledger, request)
             case protocol.Work():
                 text = await self._work.answer(request)
             case _:

@@ -7,12 +7,17 @@ another event or by a note that a hook left, has the same id and is put in once.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
+from memd import seldom
 from memd.harness.model import Event, Parsed, event_id
-from memd.ledger.sanitiser import cut
 from memd.ledger.store.interface import BATCH_EVENTS, MAX_TEXT_BYTES, Appended, Batch, Entry
 from memd.service.hook_calls import Session
+
+if TYPE_CHECKING:
+    from memd.ledger import sanitiser
+else:
+    sanitiser = seldom.module("memd.ledger.sanitiser")  # loaded by then: a text is cut after it was scrubbed
 
 MAX_METADATA_BYTES = 512
 
@@ -62,7 +67,7 @@ class HookTexts:
         """The event as the ledger keeps it. The id is made of what was said before it is scrubbed."""
         content = await self._records.scrub(event.content.replace("\0", ""))
         metadata = {
-            name: cut(await self._records.scrub(value), MAX_METADATA_BYTES)
+            name: sanitiser.cut(await self._records.scrub(value), MAX_METADATA_BYTES)
             if isinstance(value, str)
             else value
             for name, value in event.metadata.items()
@@ -72,10 +77,10 @@ class HookTexts:
             session=event.session,
             kind=event.kind,
             role=event.role,
-            content=cut(content, MAX_TEXT_BYTES),
+            content=sanitiser.cut(content, MAX_TEXT_BYTES),
             at=event.at,
             occurred_at=event.occurred_at,
-            record=cut(await self._records.scrub(event.record), MAX_METADATA_BYTES),
+            record=sanitiser.cut(await self._records.scrub(event.record), MAX_METADATA_BYTES),
             is_side=event.is_side,
             metadata=metadata,
         )

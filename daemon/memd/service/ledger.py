@@ -10,19 +10,18 @@ from __future__ import annotations
 import os
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from functools import partial
-from typing import Literal, TypeVar
+from typing import TYPE_CHECKING, Literal, TypeVar
 
 import msgspec
 import structlog
 import trio
 
 from memctl.paths import shown
-from memd import heap, protocol
+from memd import heap, protocol, seldom
 from memd.errors import MemdError, TryAgain
 from memd.harness.model import Environment
 from memd.ledger.messages import Ended, Rules
 from memd.ledger.rules import Wanted
-from memd.ledger.sanitiser import Sanitiser
 from memd.ledger.store.engines import Engine, SqliteEngine
 from memd.ledger.store.interface import (
     Appended,
@@ -40,6 +39,12 @@ from memd.service import diagnosis, page
 from memd.service.importer import Importer
 from memd.service.lane import BULK, Lane
 from memd.service.watcher import Change, Interest, Watcher
+
+if TYPE_CHECKING:
+    from memd.ledger import sanitiser
+    from memd.ledger.sanitiser import Sanitiser
+else:
+    sanitiser = seldom.module("memd.ledger.sanitiser")  # some 50 ms: only in threads, by `_scrub`
 
 T = TypeVar("T")
 Level = Literal["ok", "note", "warning", "problem"]
@@ -178,10 +183,11 @@ class Ledger:
                 await self._calm(self.importer)
                 continue
             self.importer.untidied = 0
+            readers: list[Reader] = []
             if has_done:
                 readers, self._idle = self._idle, []
-                await trio.to_thread.run_sync(_give_back, readers)
                 has_done = False
+            await trio.to_thread.run_sync(_give_back, readers)  # also what the start took, and the worker's
             with trio.move_on_after(self._engine.rest_s()):
                 await self.importer.next_batch()
             await self._calm(self.importer)
@@ -398,7 +404,7 @@ class Ledger:
     def _scrub(self, text: str) -> str:
         rules, known = self._rules, self._sanitiser
         if known is None or known[0] is not rules:
-            known = self._sanitiser = (rules, Sanitiser(rules.extra_patterns, rules.allowlist))
+            known = self._sanitiser = (rules, sanitiser.Sanitiser(rules.extra_patterns, rules.allowlist))
         return known[1].scrub(text)
 
     async def imports(self, harness: str, cwd: bytes) -> bool:
