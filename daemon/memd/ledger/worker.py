@@ -44,6 +44,7 @@ BLIND_S = 5.0  # the same while no hints come, or a store lies where others writ
 FOLDERS_S = 60.0  # between two looks at the folders' own times: new files that no hint told of
 RETIRE_SOURCES = 1000  # slices of back-fill, after which a worker that is done makes room for a fresh one
 PROGRESS_S = 0.5
+PROGRESS_SHARE = 20  # one part in so many of the time at most goes into saying how far it is
 COURTESY = 5  # agents, and the daemon's own answers, come first
 GARBAGE = 50_000  # objects between two looks for circles: a batch holds thousands, and none of them in one
 GIVE_BACK_GROUPS = 4  # of batches, after which a rest is used to give memory back
@@ -374,7 +375,8 @@ class Worker:
             self._troubles.is_news = self._is_told = False
         if not self._is_told and (now >= self._progress_at or is_idle):
             self._tell(self._progress())
-            self._progress_at = now + PROGRESS_S
+            took = time.monotonic() - now  # with tens of thousands left, the telling takes its time too
+            self._progress_at = now + max(PROGRESS_S, took * PROGRESS_SHARE)
             self._is_told = is_idle
             if is_idle and self._flow.groups - self._given_back >= GIVE_BACK_GROUPS:
                 heap.give_back()
@@ -384,9 +386,11 @@ class Worker:
         """Whether all that somebody waits for is in the ledger, which is told them then."""
         if wait.paths is None:
             wait.paths = self._awaited(wait.since_ns)
-        wait.paths = {path for path in wait.paths if path in self._live or path in self._is_queued}
-        if wait.paths:
-            return False
+        while wait.paths:  # a look at all of them with every slice would take longer than the reading
+            path = next(iter(wait.paths))
+            if path in self._live or path in self._is_queued:
+                return False
+            wait.paths.discard(path)
         if wait.batches < 0:
             if wait.ended is not None:
                 self._finish_reading(wait.ended, now)
