@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 
 def say(text: str, lead: str = "", keep: Sequence[str] = ()) -> None:
@@ -38,16 +38,19 @@ def can_ask() -> bool:
         return False
 
 
-def agreed(question: str) -> bool:
-    """Yes in so many words; anything else, and the end of the input, is no. raises KeyboardInterrupt"""
-    line = _answer(f"{question} [y/N] ")
+def agreed(question: str, read: Callable[[], str | None] | None = None) -> bool:
+    """Yes in so many words; anything else, and the end of the input, is no. raises KeyboardInterrupt
+
+    read  how a line is read, where not as any other: None is the end of the input
+    """
+    line = _answer(f"{question} [y/N] ", read or _typed)
     return (line or "").strip().casefold() in ("y", "yes")
 
 
 def yes(question: str, *, usual: bool) -> bool | None:
     """What was answered; `usual` is what Enter means. None: the input ended. raises KeyboardInterrupt"""
     while True:
-        line = _answer(f"{question} [{'Y/n' if usual else 'y/N'}] ")
+        line = _answer(f"{question} [{'Y/n' if usual else 'y/N'}] ", _typed)
         if line is None:
             return None
         word = line.strip().casefold()
@@ -59,12 +62,15 @@ def yes(question: str, *, usual: bool) -> bool | None:
             return False
 
 
-def _answer(prompt: str) -> str | None:
+def _answer(prompt: str, read: Callable[[], str | None]) -> str | None:
     """The line that was typed; None: the input ended."""
     sys.stderr.write(prompt)
     sys.stderr.flush()
-    line = sys.stdin.readline()
-    if not line:
+    line = read()
+    if line is None:
         sys.stderr.write("\n")
-        return None
     return line
+
+
+def _typed() -> str | None:
+    return sys.stdin.readline() or None

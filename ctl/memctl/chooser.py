@@ -14,6 +14,7 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 
+from memctl import asking
 from memd.frame import harmless
 from memd.protocol_runs import Choice
 from memd.workstream.adoption import answer, ask_again, shown_id
@@ -48,12 +49,8 @@ def confirm(question: str, renew: Renew) -> bool:
 
 
 def agree(question: str) -> bool:
-    """Yes in so many words; anything else, and the end of the input, is no."""
-    _write(f"{harmless(question)} [y/N] ")
-    line = read_line(lambda: None)
-    if line is None:
-        _write("\n")
-    return (line or "").strip().casefold() in ("y", "yes")
+    """As `asking.agreed`; of what was typed no more is taken than the line: the rest is the agent's."""
+    return asking.agreed(harmless(question), lambda: read_line(lambda: None))
 
 
 def by_number(choices: Sequence[Choice], renew: Renew) -> str:
