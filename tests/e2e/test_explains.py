@@ -245,6 +245,20 @@ def test_answers_and_hints_in_one_file_stand_in_the_order_in_which_they_were_sai
         assert last in said
 
 
+def test_doctor_names_a_list_of_checkouts_that_cannot_be_read(home: Home) -> None:
+    def told() -> list[dict[str, str]]:
+        return [one for one in home.json("doctor")["findings"] if one["subject"] == "checkouts"]
+
+    home.start()
+    assert told() == []
+    listed = home.path / ".local/share/memd/projects.json"
+    listed.write_text("{")
+    [one] = told()
+    assert one["level"] == "problem"
+    assert str(listed) in one["message"]
+    assert one["remedy"]
+
+
 def test_the_health_line_tells_of_an_agent_that_is_lacking_and_of_a_login_that_is(tmp_path: Path) -> None:
     home = Home(tmp_path / "home", runtime=tmp_path / "run")
     lonely = tmp_path / "lonely"

@@ -8,7 +8,7 @@ import shutil
 import sys
 from collections.abc import Iterator
 
-from memctl import client, hook_health, paths, services, view
+from memctl import client, hook_health, paths, registry, services, view
 from memctl.lines import filled
 from memd import __version__, protocol
 from memd.errors import ConfigError, MemdError
@@ -71,6 +71,7 @@ def findings() -> Iterator[Finding]:
     yield _disk()
     yield _service()
     yield from hook_health.findings()
+    yield from _registry()
     running = client.ping()
     if running is None:
         yield Finding(
@@ -165,6 +166,14 @@ def _service() -> Finding:
         return Finding(level="warning", subject="service", message=str(reason), remedy=reason.remedy)
     level, message, remedy = services.judge(state)
     return Finding(level=level, subject="service", message=message, remedy=remedy)
+
+
+def _registry() -> Iterator[Finding]:
+    """What is wrong with the list of checkouts; nothing to say while it can be read."""
+    try:
+        registry.links()
+    except MemdError as reason:
+        yield Finding(level="problem", subject="checkouts", message=str(reason), remedy=reason.remedy)
 
 
 def _configuration() -> Finding:
