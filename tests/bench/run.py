@@ -29,6 +29,7 @@ BENCHES = (
     "bench_search",
     "bench_hooks",
     "bench_hooks_away",
+    "bench_crowd",
     "bench_postgres",
 )
 QUICK = {
@@ -43,6 +44,7 @@ QUICK = {
     "MEMD_BENCH_SEARCH": "20000",
     "MEMD_BENCH_IDLE": "10",
     "MEMD_BENCH_LAUNCHES": "5",
+    "MEMD_BENCH_CROWD": "3",
 }
 NO_TARGET = 1e6
 BEGIN = "<!-- figures: written by tests/bench/run.py --write, by nobody else -->"
