@@ -27,6 +27,7 @@ const CONNECT_MS = 250; // a full backlog: try again this long
 const REPORT_MS = 250;
 const CONTEXT_MS = 2000;
 const LIMIT_STEPS = 10;
+const SILENT_MS = 1000; // longer than this no peer of memd is silent that could speak
 const MAX_ANSWER_BYTES = 8 << 20;
 const MAX_REMEMBERED = 1000; // sessions of one long-lived process
 const MAX_TRIES = 2; // of one session to get its context from a memd that does not answer
@@ -120,16 +121,23 @@ function ask(event, stdin, runId, limitMs) {
       let held = 0;
       let head = 0; // bytes of the reply's first line
       let wanted = 0; // and of the whole reply, once that line is there
-      let isFull = false;
+      let isAgain = false;
+      const dialledAt = Date.now();
+      // memd drops a peer that says nothing for two seconds: so long the harness did not let us speak
+      const isDropped = () => !held && Date.now() - dialledAt > SILENT_MS;
+      const again = () => {
+        isAgain = true;
+        later(() => isOver || connect(path, message), 10);
+      };
       socket = net.createConnection({ path });
       if (!isAwaited) socket.unref();
       socket.on("connect", () => socket.write(message));
       socket.on("error", (reason) => {
-        isFull = reason.code === "EAGAIN" && Date.now() - startedAt < CONNECT_MS;
-        if (!isFull) finish(undefined);
-        else later(() => isOver || connect(path, message), 10);
+        const isFull = reason.code === "EAGAIN" && Date.now() - startedAt < CONNECT_MS;
+        if (isFull || isDropped()) again();
+        else finish(undefined);
       });
-      socket.on("close", () => isFull || finish(undefined));
+      socket.on("close", () => isAgain || (isDropped() ? again() : finish(undefined)));
       socket.on("data", (bytes) => {
         parts.push(bytes);
         held += bytes.length;

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import socket
 import threading
@@ -31,9 +30,13 @@ def text(told: str, status: bytes = b"0") -> bytes:
 
 
 class Stub:
-    """Listens on `path`; each message is kept and answered by `answer`; None leaves the peer hanging."""
+    """Listens on `path`; each message is kept and answered by `answer`; None leaves the peer hanging.
 
-    def __init__(self, path: Path, answer: Callable[[Message], bytes | None]) -> None:
+    silent_s  a peer that says nothing for so long is dropped
+    """
+
+    def __init__(self, path: Path, answer: Callable[[Message], bytes | None], *, silent_s: float = 5) -> None:
+        self._silent_s = silent_s
         self.messages: list[Message] = []
         self._answer = answer
         self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
@@ -62,9 +65,13 @@ class Stub:
                 peer, _ = self._socket.accept()
             except OSError:
                 return
-            peer.settimeout(5)
-            with contextlib.suppress(OSError, ValueError):  # a peer that was gone before it spoke
+            peer.settimeout(self._silent_s)
+            try:
                 self._serve_one(peer)
+            except TimeoutError:
+                peer.close()
+            except (OSError, ValueError):
+                pass  # a peer that was gone before it spoke
             self._kept.append(peer)
 
     def _serve_one(self, peer: socket.socket) -> None:

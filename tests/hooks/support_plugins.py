@@ -67,9 +67,9 @@ class Desk:
             "XDG_RUNTIME_DIR": str(self.runtime),
         }
 
-    def stub(self, answer: Callable[[Message], bytes | None] | None = None) -> Stub:
+    def stub(self, answer: Callable[[Message], bytes | None] | None = None, **more: Any) -> Stub:
         """A memd that answers; by default with `packet for SESSION` to the question for a context."""
-        return Stub(self.socket, answer or packets)
+        return Stub(self.socket, answer or packets, **more)
 
     def start(
         self, kind: str, steps: Sequence[Step], *, file: str = "", **variables: str

@@ -86,6 +86,14 @@ def test_answer_that_came_while_the_harness_itself_was_busy_is_heard(desk: Desk,
     assert told(kind, played.results[0]) == ["packet for s1"]
 
 
+@pytest.mark.parametrize("kind", KINDS)
+def test_memd_that_dropped_us_while_the_harness_itself_was_busy_is_asked_again(desk: Desk, kind: str) -> None:
+    with desk.stub(silent_s=0.1) as stub:
+        played = desk.play(kind, prompt(kind, "s1", busy=1300))
+    assert told(kind, played.results[0]) == ["packet for s1"]
+    assert stub.events().count("context") == 1
+
+
 @pytest.mark.parametrize("kind", ["pi", "omp", "opencode"])
 def test_end_waits_a_quarter_of_a_second_for_a_hung_memd(desk: Desk, kind: str) -> None:
     about = {"session": "s1", "event": {"sessionID": "s1", "reason": "quit"}}
