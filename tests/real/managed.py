@@ -29,6 +29,7 @@ STORES = {
     "codex": ".codex/sessions",
     "opencode": ".local/share/opencode",
     "pi": ".pi/agent/sessions",
+    "omp": ".omp/agent/sessions",
 }
 _PAUSE_S = 0.05
 _SOON_S = 20.0

@@ -90,7 +90,7 @@ def test_sub_agent_is_told_nothing(world_of: WorldOf, name: str, steps: str) -> 
     assert stub.events().count("context") == 1
 
 
-@pytest.mark.parametrize("name", ["opencode", "pi"])
+@pytest.mark.parametrize("name", ["opencode", "pi", "omp"])
 def test_hung_memd_costs_a_turn_no_more_than_its_limit(world_of: WorldOf, name: str) -> None:
     world = world_of(name)
     with stub_in(world, lambda message: None) as stub:

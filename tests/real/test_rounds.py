@@ -70,7 +70,7 @@ def test_work_of_a_direct_launch_reaches_the_next_managed_one(open_desk: Open) -
     assert "SENTINEL-direct" in told.text
 
 
-@pytest.mark.parametrize("name", ["claude", "codex", "pi"])
+@pytest.mark.parametrize("name", ["claude", "codex", "opencode", "pi", "omp"])
 def test_handoff_reaches_the_next_session_however_it_is_started_and_no_other(
     open_desk: Open, name: str
 ) -> None:

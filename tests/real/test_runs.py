@@ -1,6 +1,6 @@
 """A managed run of a real program: seen while it goes on, killed, cut off from memd, begun again.
 
-source  Claude Code 2.1.197, codex-cli 0.171.0, OpenCode 1.18.33, Pi 1.6.0, run 2026-11
+source  Claude Code 2.1.197, codex-cli 0.171.0, OpenCode 1.18.33, Pi 1.6.0, OMP 18.2.3, run 2026-11
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ Open = Callable[..., Desk]
 needs_screen = pytest.mark.skipif(bool(why_no_screen()), reason=why_no_screen() or "there is one")
 
 
-@pytest.mark.parametrize("name", ["claude", "codex", "opencode", "pi"])
+@pytest.mark.parametrize("name", ["claude", "codex", "opencode", "pi", "omp"])
 def test_event_is_in_the_ledger_while_the_program_still_runs(open_desk: Open, name: str) -> None:
     desk = open_desk(name)
     running = desk.start(name, "USE_TOOL echo SENTINEL-tool ;; HOLD go SENTINEL-held")
@@ -36,7 +36,14 @@ def test_event_is_in_the_ledger_while_the_program_still_runs(open_desk: Open, na
 
 
 @pytest.mark.parametrize(
-    ("name", "after"), [("claude", "codex"), ("codex", "claude"), ("opencode", "codex"), ("pi", "claude")]
+    ("name", "after"),
+    [
+        ("claude", "codex"),
+        ("codex", "claude"),
+        ("opencode", "codex"),
+        ("pi", "claude"),
+        ("omp", "claude"),
+    ],
 )
 def test_killed_run_frees_the_workstream_at_once_and_its_tail_is_told(
     open_desk: Open, name: str, after: str
@@ -53,7 +60,7 @@ def test_killed_run_frees_the_workstream_at_once_and_its_tail_is_told(
     assert "41987" in told.text
 
 
-@pytest.mark.parametrize("name", ["claude", "codex", "pi"])
+@pytest.mark.parametrize("name", ["claude", "codex", "opencode", "pi", "omp"])
 def test_daemon_killed_and_started_anew_disturbs_no_run(open_desk: Open, name: str) -> None:
     other = "codex" if name == "claude" else "claude"
     desk = open_desk(name, other)
@@ -125,6 +132,7 @@ def test_agent_started_by_an_agent_is_told_nothing_and_changes_nothing(open_desk
         ("claude", "for shortcuts", "/clear", "", "for shortcuts"),
         ("codex", "Worked for", "/new", "Where should the new conversation run", "for agents"),
         ("pi", "ACK", "/new", "", "New session started"),
+        ("omp", "ACK", "/new", "", "New session started"),
     ],
 )
 def test_second_start_in_one_run_delivers_nothing_twice(
