@@ -1,11 +1,14 @@
 """Fuzzes what reads hostile bytes, each target in a process of its own, and prints what was tried.
 
-    python tests/fuzz/run.py [--seconds N] [--jobs N] [--list] [TARGET...]
+    python tests/fuzz/run.py [--seconds N | --runs N] [--seed N] [--jobs N] [--list] [TARGET...]
 
 TARGET is a name of `--list`, or the beginning of some. N seconds are for each target: with the usual 60
 all of them take about 40 minutes on two cores. The corpora are made of the fixtures anew at each run. What
 broke a promise is kept as a file in `--keep`, and the command that tries it again is printed; put the bytes
 into `tests/fuzz/found/TARGET/`, and every ordinary run of the tests tries them.
+
+Each run draws a seed and prints it. A search is the same again with its seed and its number of runs; the
+short one in the tests has both fixed, so that it says of the same code the same every time.
 
 Exit status 1: something was found; 69: atheris is not installed.
 """
@@ -15,6 +18,8 @@ from __future__ import annotations
 import argparse
 import concurrent.futures
 import importlib.util
+import os
+import random
 import re
 import subprocess
 import sys
@@ -28,9 +33,9 @@ if __name__ == "__main__":
     sys.path[:0] = [str(ROOT / "daemon"), str(ROOT / "ctl"), str(HERE.parent)]
 
 MAX_INPUT_BYTES = 64 << 10
-ONE_INPUT_S = 10  # an input that takes longer is a finding
 MEMORY_MB = 1024
-GRACE_S = 60  # to begin and to end
+GRACE_S = 240  # to begin and to end, on a machine that does much else
+MAX_SEED = 1 << 31
 
 
 @dataclass(frozen=True)
@@ -66,7 +71,23 @@ def chosen(words: list[str]) -> list[str]:
     return list(dict.fromkeys(picked)) or names
 
 
-def fuzz(target: str, seconds: int, keep: Path) -> Outcome:
+@dataclass(frozen=True)
+class Search:
+    """How long each target is searched: `runs` inputs, or `seconds` where that is 0.
+
+    seed         where chance begins; one seed and one number of runs are one search
+    one_input_s  an input that takes longer is a finding
+    timeout_s    a process that takes longer is one too; 0: its seconds and some more
+    """
+
+    seed: int
+    seconds: int = 0
+    runs: int = 0
+    one_input_s: int = 10
+    timeout_s: int = 0
+
+
+def fuzz(target: str, search: Search, keep: Path) -> Outcome:
     with tempfile.TemporaryDirectory(prefix="memd-fuzz-") as corpus:
         more = target.count(",")
         label = f"{target.partition(',')[0]} and {more} more" if more else target
@@ -76,9 +97,10 @@ def fuzz(target: str, seconds: int, keep: Path) -> Outcome:
             str(HERE / "one.py"),
             target,
             corpus,
-            f"-max_total_time={seconds}",
+            f"-seed={search.seed}",
+            f"-runs={search.runs}" if search.runs else f"-max_total_time={search.seconds}",
             f"-max_len={MAX_INPUT_BYTES}",
-            f"-timeout={ONE_INPUT_S}",
+            f"-timeout={search.one_input_s}",
             f"-rss_limit_mb={MEMORY_MB}",
             f"-artifact_prefix={prefix}",
             "-print_final_stats=1",
@@ -86,7 +108,12 @@ def fuzz(target: str, seconds: int, keep: Path) -> Outcome:
         ]
         try:
             done = subprocess.run(
-                command, capture_output=True, stdin=subprocess.DEVNULL, timeout=seconds + GRACE_S, check=False
+                command,
+                capture_output=True,
+                stdin=subprocess.DEVNULL,
+                timeout=search.timeout_s or search.seconds + GRACE_S,
+                check=False,
+                env={**os.environ, "PYTHONHASHSEED": "0"},
             )
             said, status = (done.stdout + done.stderr).decode("utf-8", "replace"), done.returncode
         except subprocess.TimeoutExpired as late:
@@ -103,12 +130,12 @@ def fuzz(target: str, seconds: int, keep: Path) -> Outcome:
     )
 
 
-def fuzz_all(targets: list[str], seconds: int, jobs: int, keep: Path) -> list[Outcome]:
+def fuzz_all(targets: list[str], search: Search, jobs: int, keep: Path) -> list[Outcome]:
     """In the order of `targets`; prints a line for each as it ends."""
     keep.mkdir(parents=True, exist_ok=True)
     outcomes = []
     with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
-        for outcome in pool.map(lambda target: fuzz(target, seconds, keep), targets):
+        for outcome in pool.map(lambda target: fuzz(target, search, keep), targets):
             word = "ok" if outcome.is_good else "FOUND"
             print(
                 f"{outcome.target:24} {outcome.runs:>10,} runs {outcome.covered:>6} edges  {word}", flush=True
@@ -121,6 +148,8 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("targets", nargs="*", metavar="TARGET")
     parser.add_argument("--seconds", type=int, default=60, help="for each target (60)")
+    parser.add_argument("--runs", type=int, default=0, help="inputs for each target, in place of seconds")
+    parser.add_argument("--seed", type=int, default=0, help="of an earlier search; by chance without")
     parser.add_argument("--jobs", type=int, default=2, help="at once (2)")
     parser.add_argument("--keep", type=Path, default=Path(tempfile.gettempdir()) / "memd-fuzz-found")
     parser.add_argument("--list", action="store_true")
@@ -139,7 +168,14 @@ def main() -> int:
             file=sys.stderr,
         )
         return 69
-    outcomes = fuzz_all(targets, words.seconds, words.jobs, words.keep)
+    search = Search(
+        seed=words.seed or random.randrange(1, MAX_SEED),
+        seconds=words.seconds,
+        runs=words.runs,
+        timeout_s=24 * 3600 if words.runs else 0,
+    )
+    print(f"seed {search.seed}", flush=True)
+    outcomes = fuzz_all(targets, search, words.jobs, words.keep)
     bad = [outcome for outcome in outcomes if not outcome.is_good]
     for outcome in bad:
         print(f"\n== {outcome.target}\n{outcome.said}")

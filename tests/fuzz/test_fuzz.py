@@ -17,7 +17,10 @@ from fuzz.targets import all_targets
 FOUND = Path(__file__).parent / "found"
 TARGETS = all_targets()
 TWISTS = 30
-SHORT_S = 40  # of all targets, in two processes
+# Of all targets, in two processes of some forty seconds each, and always the same: a commit that changed
+# nothing fails no more than the one before it. What is new is looked for by `run.py`, which draws another
+# seed each time. The limits are for machines that do much else.
+SHORT = run.Search(seed=20261103, runs=16_000, one_input_s=60, timeout_s=1200)
 
 
 @pytest.mark.parametrize("name", TARGETS)
@@ -54,7 +57,6 @@ def test_every_harness_and_engine_is_fuzzed() -> None:
 def test_a_short_search_with_atheris_finds_nothing(tmp_path: Path) -> None:
     names = list(TARGETS)
     groups = [",".join(names[first::2]) for first in (0, 1)]
-    outcomes = run.fuzz_all(groups, SHORT_S, 2, tmp_path / "found")
+    outcomes = run.fuzz_all(groups, SHORT, 2, tmp_path / "found")
     assert [(outcome.target, outcome.said) for outcome in outcomes if not outcome.is_good] == []
-    idle = [outcome.target for outcome in outcomes if not outcome.runs]
-    assert idle == []
+    assert [outcome.runs for outcome in outcomes] == [SHORT.runs, SHORT.runs]
