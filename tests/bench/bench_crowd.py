@@ -162,10 +162,9 @@ def ping_ms(address: bytes) -> float:
 def pings(address: bytes, times: list[float], is_over: Callable[[], bool]) -> None:
     """One ping after the other. While one waits others would have come: they count with what was left."""
     while not is_over():
-        took = ping_ms(address)
-        while took > 0:
-            times.append(took)
-            took -= EVERY_MS
+        times.append(ping_ms(address))
+        while times[-1] >= 2 * EVERY_MS:
+            times.append(times[-1] - EVERY_MS)
         time.sleep(PAUSE_S)
 
 
