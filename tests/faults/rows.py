@@ -72,7 +72,7 @@ ROWS = (
     Row(
         3,
         "random kill under load",
-        "three writers, imports, tools beside; the daemon killed after 1 to 500 ms",
+        "three writers, runs in one workstream, imports, tools beside; the daemon killed after 1 to 500 ms",
         (
             "tests/faults/test_random_kills.py",
             "tests/faults/test_ledger_process.py::test_kills_at_random_moments_of_an_import_lose_and_double_nothing",
@@ -82,12 +82,13 @@ ROWS = (
     Row(
         4,
         "EIO, ENOSPC, EACCES, EMFILE, EDQUOT, short write, EINTR",
-        "at every call of every flow; one in twenty at random; EINTR by strace",
+        "at every call of every flow; at random, also below a whole daemon; EINTR by strace",
         (
             f"{FLOW}::test_an_error_at_any_call_is_told_and_the_work_can_be_done_again",
             f"{FLOW}::test_errors_at_random_lose_nothing",
             f"{FLOW}::test_writes_that_take_only_a_part_are_gone_on_with",
             "tests/faults/test_interrupted_calls.py",
+            "tests/faults/test_failing_calls.py",
             f"{MEMORY}::test_an_error_at_any_call_is_told_and_caught_up_with",
             f"{CONFLICTS}::test_an_error_at_any_call_is_caught_up_with",
             f"{MEMORY}::test_a_disk_that_stays_full_or_read_only_leaves_every_entry_usable",
@@ -202,7 +203,7 @@ ROWS = (
     Row(
         15,
         "two daemons",
-        "50 starts at once; 20 rounds in which the winner is killed; an old version beside a new one",
+        "50 starts at once; 20 rounds in which the winner is killed; an old and a new version meet",
         (
             f"{LIFE}::test_of_fifty_starts_at_once_exactly_one_serves",
             f"{LIFE}::test_a_daemon_older_than_the_package_is_named_and_restarted_by_up",

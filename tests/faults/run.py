@@ -145,7 +145,8 @@ def _parsed(words: Sequence[str]) -> argparse.Namespace:
 def show(rows: Iterable[Row], tests: dict[str, Tally], seconds: float) -> bool:
     """Print the table; whether nothing failed and nothing is missing."""
     print(
-        f"\n{'row':>3} {'fault':34} {'tests':>6} {'points':>8} {'failed':>6} {'skipped':>7} {'cpu s':>6}  result"
+        f"\n{'row':>3} {'fault':34} {'tests':>6} {'points':>8} {'failed':>6} {'skipped':>7} {'cpu s':>6} "
+        " result"
     )
     notes: list[str] = []
     is_good = True

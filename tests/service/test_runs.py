@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 import trio
+from trio.testing import wait_all_tasks_blocked
 
 from memd import disk
 from memd.ledger.store.interface import Filter
@@ -448,3 +449,24 @@ async def test_what_is_not_imported_is_still_resumed(runs: Runs, records: FakeRe
     assert made.current is not None
     assert made.current.session == S1
     assert not any(report.SESSION_UNKNOWN in text for text in lines.view(run.workstream))
+
+
+async def test_an_answer_that_comes_after_the_end_of_a_run_brings_it_not_back(
+    records: FakeRecords, runs: Runs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = await runs.prepare(ask())
+    real, is_held, go_on = records.work, [True], trio.Event()
+
+    async def work(do: Any) -> Any:
+        done = await real(do)
+        if is_held.pop() if is_held else False:
+            await go_on.wait()
+        return done
+
+    monkeypatch.setattr(records, "work", work)
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(runs.beat, made.run.id)
+        await wait_all_tasks_blocked()
+        await runs.cancel(made.run.id)
+        go_on.set()
+    assert runs.active() == []

@@ -48,6 +48,7 @@ TAIL_S = 20.0  # for what a run left, before it is closed
 DISCOVERY_SLACK_S = 2.0
 SLACK_MS = 60_000  # between this clock and that of the file system a store lies on
 RECENT_MS = 24 * 3600 * 1000  # what one waits for before a run while a long back-fill goes on
+KEPT_OVER = 1000  # runs of which is remembered that they are over
 UNREACHABLE_S = 5.0  # between two tries to look after a run while the ledger's server is away
 
 log = structlog.get_logger()
@@ -106,6 +107,7 @@ class Runs:
         self._again_at: dict[str, float] = {}
         self._left: dict[str, tuple[int | None, tuple[str, ...]]] = {}  # what launchers said meanwhile
         self._closing: dict[str, trio.Event] = {}
+        self._over: dict[str, None] = {}  # the latest of them, by id
         self._has_active = trio.Event()
         self.on_over: Callable[[str], None] = lambda _run: None
 
@@ -380,6 +382,9 @@ class Runs:
             self._forget(run.id)
 
     def _note(self, run: Run) -> Run:
+        """Watch it as it is now; what was asked before another one ended it comes too late."""
+        if run.id in self._over:
+            return run
         self._active[run.id] = run
         self._beaten[run.id] = trio.current_time()
         self._has_active.set()
@@ -390,6 +395,9 @@ class Runs:
         self._beaten.pop(run, None)
         self._again_at.pop(run, None)
         self._left.pop(run, None)
+        self._over[run] = None
+        while len(self._over) > KEPT_OVER:
+            del self._over[next(iter(self._over))]
         self.on_over(run)
         if not self._active:
             self._has_active = trio.Event()
