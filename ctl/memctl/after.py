@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import sys
-from typing import Any, TextIO
+from typing import Any, TextIO, cast
 
 
 class After:
@@ -20,3 +20,9 @@ class After:
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._stream, name)
+
+
+def arrange() -> None:
+    """From now on."""
+    if not isinstance(sys.stderr, After):
+        sys.stderr = cast(TextIO, After(sys.stderr))

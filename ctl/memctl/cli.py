@@ -7,9 +7,9 @@ import importlib
 import re
 import sys
 from collections.abc import Sequence
-from typing import Any, NoReturn, TextIO, cast
+from typing import Any, NoReturn
 
-from memctl.after import After
+from memctl import after
 from memd.errors import MemdError
 
 GROUPS: tuple[tuple[str, tuple[tuple[str, str, str], ...]], ...] = (
@@ -133,8 +133,7 @@ def parser_of(*chosen: str) -> Parser:
 
 def run(words: Sequence[str]) -> int:
     """Run one command; its exit status. No traceback reaches the user."""
-    if not isinstance(sys.stderr, After):
-        sys.stderr = cast(TextIO, After(sys.stderr))
+    after.arrange()
     if not words or module_of(words[0]) is None:
         from memctl import helping
 
