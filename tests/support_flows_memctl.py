@@ -8,7 +8,8 @@ import posix
 from collections.abc import Iterator
 from pathlib import Path
 
-from memctl import hook, hook_files, registry
+from memctl import hook, registry
+from memctl.hooks import files as hook_files
 from memd.service.spool import Spool
 from support_faults import READS, WRITES, Faults, installed_in_memctl
 from support_flow import Flow

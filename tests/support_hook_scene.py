@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from memctl import hook_files, hook_install, hook_record
+from memctl.hooks import files as hook_files
+from memctl.hooks import install as hook_install
+from memctl.hooks import record as hook_record
 from memd.harness import registry
 from memd.harness.hooking import Hooks, Settings
 

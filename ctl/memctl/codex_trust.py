@@ -24,7 +24,7 @@ from typing import Any
 
 import msgspec
 
-from memctl import hook_command
+from memctl.hooks import command as hook_command
 from memd import __version__
 from memd.errors import TryAgain, Unavailable
 

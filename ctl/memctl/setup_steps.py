@@ -119,8 +119,9 @@ def _detached(why: str) -> Plan:
 
 def hooks(setup: Setup) -> Plan:
     """memd's hooks in the settings of every agent that is here."""
-    from memctl import hook_offer, hook_places
     from memctl.commands import daemon
+    from memctl.hooks import offer as hook_offer
+    from memctl.hooks import places as hook_places
 
     found = hook_offer.unwired(start=not setup.is_dry)
     refused = [change for change in found if change.state == "refused"]

@@ -18,7 +18,8 @@ from pathlib import Path
 import apsw
 import pytest
 
-from memctl import hook, hook_record, registry
+from memctl import hook, registry
+from memctl.hooks import record as hook_record
 from memd import disk, protocol
 from memd.errors import BadRequest, ConfigError, Refused
 from memd.ledger.store import schema

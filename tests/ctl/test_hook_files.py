@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from memctl import hook_files
+from memctl.hooks import files as hook_files
 from memd.errors import Refused
 from memd.harness.hooking import HookEvent
 from support_hooks import command, run

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memctl.hook_command import compose, read
+from memctl.hooks.command import compose, read
 from memd.errors import Refused
 
 WORDS = ("claude", "SessionStart", "--wait", "--else", '{"decision":"allow"}')

@@ -11,8 +11,13 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from memctl import files, hook_files, hook_install, hook_interpreter, hook_places, hook_record
-from memctl.hook_install import Change
+from memctl import files
+from memctl.hooks import files as hook_files
+from memctl.hooks import install as hook_install
+from memctl.hooks import interpreter as hook_interpreter
+from memctl.hooks import places as hook_places
+from memctl.hooks import record as hook_record
+from memctl.hooks.install import Change
 from memd.errors import DiskError, Refused, UsageError
 from memd.harness import registry
 from memd.harness.hooking import Heard, HookEvent, Hooks, Settings

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from memctl import hook_command
-from memctl.hook_settings import Wanted, found, install, uninstall
+from memctl.hooks import command as hook_command
+from memctl.hooks.settings import Wanted, found, install, uninstall
 from memctl.json_edit import parse
 from memd.errors import Refused
 

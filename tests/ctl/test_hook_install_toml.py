@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memctl.hook_settings import Wanted
-from memctl.hook_toml import found, install, uninstall
+from memctl.hooks.settings import Wanted
+from memctl.hooks.toml import found, install, uninstall
 from memd.errors import Refused
 
 RUN = "/usr/bin/python3.11 -I -S '/the \"home\" \\ é/memd_hook.py' kimi "

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memctl.hook_settings import Wanted
-from memctl.hook_shapes import FLAT, LISTED, NAMED, Shape
+from memctl.hooks.settings import Wanted
+from memctl.hooks.shapes import FLAT, LISTED, NAMED, Shape
 from memd.errors import Refused
 
 COMMAND = "/usr/bin/python3 -I -S /d/memd/hook/memd_hook.py {} {} || true"

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 import support_cases
-from memctl import hook_command
+from memctl.hooks import command as hook_command
 from support_daemon import Home, eventually
 
 CASE = "30-install-hooks-dotfiles"

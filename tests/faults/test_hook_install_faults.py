@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from memctl import hook_files
+from memctl.hooks import files as hook_files
 from memd.errors import MemdError
 from support_faults import Faults, failing, installed_in_memctl, killing, survives
 from support_hook_scene import BEFORE, Scene

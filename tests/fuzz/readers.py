@@ -14,9 +14,11 @@ import trio
 import zstandard
 
 from fuzz.model import Target, choice, text_of
-from memctl import hook, hook_settings, hook_toml, json_edit, json_scan, mcp_entries, registry
-from memctl.hook_settings import Wanted
-from memctl.hook_shapes import FLAT, LISTED, NAMED
+from memctl import hook, json_edit, json_scan, mcp_entries, registry
+from memctl.hooks import settings as hook_settings
+from memctl.hooks import toml as hook_toml
+from memctl.hooks.settings import Wanted
+from memctl.hooks.shapes import FLAT, LISTED, NAMED
 from memctl.paths import MAX_HOOK_BYTES
 from memd import gitconfig, protocol, settings, wire
 from memd.errors import BadRequest, ConfigError, MemdError, Refused

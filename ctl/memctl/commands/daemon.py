@@ -36,7 +36,8 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _up(*, quiet: bool, assume_yes: bool) -> int:
-    from memctl import first_import, hook_offer
+    from memctl import first_import
+    from memctl.hooks import offer as hook_offer
 
     start()
     renew_hook()
@@ -66,7 +67,7 @@ def renew_hook() -> None:
     """Where hooks are installed, they run what belongs to this package from now on."""
     import os
 
-    from memctl import hook_files
+    from memctl.hooks import files as hook_files
 
     try:
         if os.path.lexists(hook_files.hook_file()) and hook_files.place():

@@ -8,7 +8,8 @@ import shutil
 import sys
 from collections.abc import Iterator
 
-from memctl import client, hook_health, paths, registry, services, view
+from memctl import client, paths, registry, services, view
+from memctl.hooks import health as hook_health
 from memctl.lines import filled
 from memd import __version__, protocol
 from memd.errors import ConfigError, MemdError

@@ -11,11 +11,17 @@ from typing import Any
 
 import msgspec
 
-from memctl import hook_files, hook_install, hook_interpreter, hook_places, hook_record, hook_view, view
-from memctl.hook_command import HOOK_NAME
-from memctl.hook_install import Change
-from memctl.hook_places import Place
-from memctl.hook_trust import Trusting
+from memctl import view
+from memctl.hooks import files as hook_files
+from memctl.hooks import install as hook_install
+from memctl.hooks import interpreter as hook_interpreter
+from memctl.hooks import places as hook_places
+from memctl.hooks import record as hook_record
+from memctl.hooks import view as hook_view
+from memctl.hooks.command import HOOK_NAME
+from memctl.hooks.install import Change
+from memctl.hooks.places import Place
+from memctl.hooks.trust import Trusting
 from memd.errors import MemdError
 
 

@@ -11,7 +11,7 @@ import stat
 import structlog
 import trio
 
-from memctl import hook_files
+from memctl.hooks import files as hook_files
 from memd import disk
 from memd.errors import MemdError
 

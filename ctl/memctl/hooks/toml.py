@@ -20,8 +20,8 @@ from typing import Any
 import msgspec
 import tomlkit
 
-from memctl import hook_command
-from memctl.hook_settings import ANY_MATCHER, BLANK, Edited, Found, Wanted
+from memctl.hooks import command as hook_command
+from memctl.hooks.settings import ANY_MATCHER, BLANK, Edited, Found, Wanted
 from memctl.json_edit import REMEDY
 from memd.errors import Refused
 

@@ -9,8 +9,8 @@
             {"memd": {EVENT: [{"type": "command", "command"}]}}
             {"memd": {EVENT: [{"matcher", "hooks": [{"type": "command", "command"}]}]}}
 
-As with `memctl.hook_settings` a hook that is there already keeps its place and gets its new command, and what
-was made on the way is noted, so that taking out gives the text from before.
+As with `memctl.hooks.settings` a hook that is there already keeps its place and gets its new command, and
+what was made on the way is noted, so that taking out gives the text from before.
 """
 
 from __future__ import annotations
@@ -21,9 +21,10 @@ from typing import Any
 
 import msgspec
 
-from memctl import hook_command, json_edit
-from memctl.hook_command import Own
-from memctl.hook_settings import BLANK, Edited, Found, Wanted
+from memctl import json_edit
+from memctl.hooks import command as hook_command
+from memctl.hooks.command import Own
+from memctl.hooks.settings import BLANK, Edited, Found, Wanted
 from memctl.json_edit import REMEDY, parse
 from memd.errors import Refused
 

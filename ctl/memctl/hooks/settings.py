@@ -15,8 +15,9 @@ from typing import Any
 
 import msgspec
 
-from memctl import hook_command, json_edit
-from memctl.hook_command import Own
+from memctl import json_edit
+from memctl.hooks import command as hook_command
+from memctl.hooks.command import Own
 from memctl.json_edit import REMEDY, parse
 from memd.errors import Refused
 

@@ -16,19 +16,15 @@ from typing import TYPE_CHECKING, Literal, Protocol
 
 import msgspec
 
-from memctl import (
-    files,
-    hook_command,
-    hook_files,
-    hook_record,
-    hook_settings,
-    hook_shapes,
-    hook_toml,
-    service_files,
-    settings_files,
-)
-from memctl.hook_record import Installed
-from memctl.hook_settings import Edited, Found, Wanted
+from memctl import files, service_files, settings_files
+from memctl.hooks import command as hook_command
+from memctl.hooks import files as hook_files
+from memctl.hooks import record as hook_record
+from memctl.hooks import settings as hook_settings
+from memctl.hooks import shapes as hook_shapes
+from memctl.hooks import toml as hook_toml
+from memctl.hooks.record import Installed
+from memctl.hooks.settings import Edited, Found, Wanted
 from memctl.paths import shown
 from memd import __version__
 from memd.errors import CannotCreate, MemdError, Refused
@@ -294,7 +290,7 @@ def _install_file(
 
 def source(name: str) -> bytes:
     """A file of `hooks/`, which lies beside the package in a checkout and inside it in a wheel."""
-    base = os.path.join(os.path.dirname(os.path.abspath(__file__)), "_data", "hooks", name)
+    base = os.path.join(hook_files.PACKAGE, "_data", "hooks", name)
     found, _ = files.read(os.fsencode(os.path.realpath(base)))
     if found is None:
         raise CannotCreate(

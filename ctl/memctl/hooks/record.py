@@ -16,7 +16,8 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import msgspec
 
-from memctl import files, hook_files
+from memctl import files
+from memctl.hooks import files as hook_files
 from memctl.paths import shown
 from memd.errors import DiskError, Refused, TryAgain
 

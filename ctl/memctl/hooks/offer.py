@@ -13,8 +13,13 @@ import os
 import sys
 from collections.abc import Sequence
 
-from memctl import asking, files, hook_install, hook_interpreter, hook_places, hook_record, hook_view, paths
-from memctl.hook_install import Change
+from memctl import asking, files, paths
+from memctl.hooks import install as hook_install
+from memctl.hooks import interpreter as hook_interpreter
+from memctl.hooks import places as hook_places
+from memctl.hooks import record as hook_record
+from memctl.hooks import view as hook_view
+from memctl.hooks.install import Change
 from memctl.paths import shown
 from memd.errors import MemdError
 from memd.harness import registry

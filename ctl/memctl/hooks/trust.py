@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import sys
 
-from memctl import asking, hook_places
-from memctl.hook_install import Change
-from memctl.hook_places import Place
+from memctl import asking
+from memctl.hooks import places as hook_places
+from memctl.hooks.install import Change
+from memctl.hooks.places import Place
 from memctl.lines import remark
 from memctl.paths import shown
 from memd.errors import MemdError

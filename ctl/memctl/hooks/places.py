@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from memctl import client, files, paths
-from memctl.hook_record import Record
+from memctl.hooks.record import Record
 from memd import protocol
 from memd.errors import MemdError, UsageError
 from memd.harness import registry

@@ -14,6 +14,7 @@ import py_compile
 
 from memctl import files, paths
 
+PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 MEMBERS = ((b"memd_hook_path.py", "hook.py"), (b"memd_hook.py", "hook_start.py"))
 
 
@@ -49,7 +50,7 @@ def place() -> bool:
 
 
 def _content(source: str) -> bytes:
-    with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), source), "rb") as file:
+    with open(os.path.join(PACKAGE, source), "rb") as file:
         return file.read()
 
 

@@ -5,16 +5,14 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 
-from memctl import (
-    hook_files,
-    hook_install,
-    hook_interpreter,
-    hook_places,
-    hook_record,
-    service_files,
-)
-from memctl.hook_install import Change
-from memctl.hook_places import Place
+from memctl import service_files
+from memctl.hooks import files as hook_files
+from memctl.hooks import install as hook_install
+from memctl.hooks import interpreter as hook_interpreter
+from memctl.hooks import places as hook_places
+from memctl.hooks import record as hook_record
+from memctl.hooks.install import Change
+from memctl.hooks.places import Place
 from memctl.paths import shown
 from memd.errors import MemdError
 from memd.harness import registry
