@@ -8,7 +8,7 @@ from memd.harness.model import Event
 from memd.ledger.assembly import MAX_METADATA_BYTES, Assembly
 from memd.ledger.messages import Rules
 from memd.ledger.store.interface import Entry
-from memd.ledger.store.reading import unpack
+from memd.ledger.store.values import unpack
 
 SECRET = "ghp_" + "a1B2" * 9
 

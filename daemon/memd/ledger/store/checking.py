@@ -32,10 +32,9 @@ from memd.ledger.segments import (
     StandingLine,
     TurnLine,
 )
-from memd.ledger.store import database
+from memd.ledger.store import database, values
 from memd.ledger.store.forgotten import Forgotten
 from memd.ledger.store.interface import Problem, Report
-from memd.ledger.store.reading import unpack
 from memd.ledger.store.schema import BY_ID, LIVE
 from memd.ledger.store.scope import key, probe, spelled
 
@@ -173,7 +172,7 @@ class Checker:
         if isinstance(line, EventLine):
             self._seen.add(row[0])
             told = (line.kind, line.role, line.occurred_at, dict(line.metadata), line.content)
-            if (*row[1:4], unpack(row[4]), row[5]) != told:
+            if (*row[1:4], values.unpack(row[4]), row[5]) != told:
                 self._say("row", where, "The row of the event says something else.")
 
     def _is_replaced(self, harness: str, line: EventLine | StandingLine) -> bool:

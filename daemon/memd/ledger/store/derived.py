@@ -7,7 +7,7 @@ from collections.abc import Callable
 import apsw
 
 from memd.ledger.segments import VERSION, EventLine, HeadLine, Line, SessionLine, StandingLine
-from memd.ledger.store.reading import unpack
+from memd.ledger.store import values
 from memd.ledger.store.scope import spelled
 
 
@@ -49,7 +49,7 @@ def lines(
                 at=row[5],
                 occurred_at=row[6],
                 is_side=bool(row[7]),
-                metadata=unpack(row[8]),
+                metadata=values.unpack(row[8]),
                 content=row[9],
             )
         )

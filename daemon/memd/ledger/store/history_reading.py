@@ -14,11 +14,11 @@ from typing import Any, Final
 import apsw
 
 from memd.ledger import search
-from memd.ledger.store import database, scope
+from memd.ledger.store import database, scope, values
 from memd.ledger.store.history import SLACK_S, Bounds, Count, History, Native, named_workstreams
 from memd.ledger.store.interface import SessionRow
-from memd.ledger.store.reading import SESSIONS, THERE, session_row
-from memd.ledger.store.workstream_reading import HANDOFF, RUN, WorkstreamReading, made_handoff, made_run
+from memd.ledger.store.reading import SESSIONS, THERE
+from memd.ledger.store.workstream_reading import RUN, WorkstreamReading
 from memd.ledger.store.workstreams import Handoff, Run
 
 _LATELY: Final = "(?1 is null or unixepoch(last_activity) >= ?1)"
@@ -82,7 +82,7 @@ class HistoryReading:
             since_s,
             limit,
         )
-        return [session_row(row) for row in rows]
+        return [values.session(row) for row in rows]
 
     def _harnesses(self, since_s: float | None) -> Mapping[str, int]:
         rows = self._rows(
@@ -112,13 +112,15 @@ class HistoryReading:
             " and (?1 is null or state = 'active' or ended_ms >= ?1 * 1000)"
         )
         rows = self._rows(RUN + where + " order by began_ms desc, r.n desc limit ?2", since_s, limit)
-        return [made_run(row) for row in rows], self._value(f"select count(*) from runs{where}", since_s)
+        return [values.run(row) for row in rows], self._value(f"select count(*) from runs{where}", since_s)
 
     def _handoffs(self, since_s: float | None, limit: int) -> tuple[list[Handoff], int]:
         where = " where (?1 is null or state = 'open' or max(created_ms, ended_ms) >= ?1 * 1000)"
-        rows = self._rows(HANDOFF + where + " order by created_ms desc, n desc limit ?2", since_s, limit)
+        rows = self._rows(
+            values.HANDOFF + where + " order by created_ms desc, n desc limit ?2", since_s, limit
+        )
         count = self._value(f"select count(*) from handoffs{where}", since_s)
-        return [made_handoff(row) for row in rows], count
+        return [values.handoff(row) for row in rows], count
 
     def _counts(self, since_s: float | None) -> list[Count]:
         known = {scope.harness(name): name for (name,) in self._rows("select distinct harness from sessions")}

@@ -11,10 +11,10 @@ from typing import Protocol
 import msgspec
 
 from memd.errors import Refused
-from memd.ledger.store import database
+from memd.ledger.store import database, values
 from memd.ledger.store.schema import BY_ID
 from memd.ledger.store.scope import key, probe, spelled
-from memd.ledger.store.workstream_reading import HANDOFF, RUN, WorkstreamReading, made_handoff, made_run
+from memd.ledger.store.workstream_reading import RUN, WorkstreamReading
 from memd.ledger.store.workstreams import Handoff, Run
 
 
@@ -61,10 +61,10 @@ class SqliteMoving:
 
     def runs_of(self, workstream: str) -> list[Run]:
         rows = self._connection.execute(RUN + " where w.id = ? order by r.n", (workstream,))
-        return [made_run(row) for row in rows]
+        return [values.run(row) for row in rows]
 
     def all_handoffs(self) -> list[Handoff]:
-        return [made_handoff(row) for row in self._connection.execute(HANDOFF + " order by n")]
+        return [values.handoff(row) for row in self._connection.execute(values.HANDOFF + " order by n")]
 
     def record(self) -> Record:
         connection = self._connection

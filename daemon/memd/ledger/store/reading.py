@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import Any, Final
+from collections.abc import Iterator
+from typing import Final
 
 import apsw
-import msgspec
 
 from memd import disk
 from memd.ledger import search
 from memd.ledger.segments import Segments
-from memd.ledger.store import database
+from memd.ledger.store import database, values
 from memd.ledger.store.interface import Filter, LossRow, SessionRow, Stats, StoredEvent
 from memd.ledger.store.scope import spelled
 from memd.ledger.store.workstreams import UNRESOLVED
 
 MAX_FORKS: Final = 32
 """Sessions that one export is stitched from."""
-
-_metadata = msgspec.json.Decoder(dict[str, str | bool | int])
 
 SESSIONS = (
     "select native, harness, coalesce(path, ''), title, started, last_activity, events, side_events,"
@@ -43,35 +40,6 @@ def below(cwd: str) -> tuple[str, tuple[str, str, str]]:
     place = cwd.rstrip("/") or "/"
     inside = place if place == "/" else place + "/"
     return "(path = ? or (path >= ? and path < ?))", (place, inside, inside[:-1] + "0")
-
-
-def unpack(metadata: str) -> dict[str, str | bool | int]:
-    if not metadata:
-        return {}
-    try:
-        return _metadata.decode(metadata)
-    except msgspec.MsgspecError:
-        return {}
-
-
-def session_row(row: Sequence[Any]) -> SessionRow:
-    """Of the columns of `SESSIONS`."""
-    return SessionRow(
-        id=row[0],
-        harness=row[1],
-        cwd=row[2],
-        title=row[3],
-        started=row[4],
-        last_activity=row[5],
-        events=row[6],
-        side_events=row[7],
-        losses=int(row[8]),
-        version=row[9],
-        is_side=bool(row[10]),
-        parent=row[11],
-        forked_from=row[12],
-        forked_at=row[13],
-    )
 
 
 class Reading:
@@ -105,7 +73,9 @@ class Reading:
             bindings,
         )
         since = search.instant(where.since)
-        return [session_row(row) for row in rows if since is None or (search.instant(row[5]) or 0.0) >= since]
+        return [
+            values.session(row) for row in rows if since is None or (search.instant(row[5]) or 0.0) >= since
+        ]
 
     def losses(self, harness: str, session: str) -> list[LossRow]:
         rows = self._connection.execute(
@@ -175,7 +145,7 @@ class Reading:
                 role=row[3],
                 content=row[4],
                 occurred_at=row[5],
-                metadata=unpack(row[6]),
+                metadata=values.unpack(row[6]),
                 at=row[7],
                 is_side=bool(row[8]),
             )

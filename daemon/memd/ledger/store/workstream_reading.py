@@ -9,11 +9,10 @@ from collections.abc import Callable, Sequence
 from typing import Any, Concatenate, Final, ParamSpec, TypeVar
 
 import apsw
-import msgspec
 
-from memd.ledger.store import database
+from memd.ledger.store import database, values
 from memd.ledger.store.interface import StoredEvent
-from memd.ledger.store.reading import Reading, unpack
+from memd.ledger.store.reading import Reading
 from memd.ledger.store.schema import BY_ID
 from memd.ledger.store.scope import key, probe, spelled
 from memd.ledger.store.workstreams import (
@@ -25,7 +24,6 @@ from memd.ledger.store.workstreams import (
     Known,
     Linked,
     Place,
-    Process,
     Run,
     Untold,
     Workstream,
@@ -43,12 +41,6 @@ RUN = (
     " exit_code from runs r join workstreams w on w.n = r.workstream"
 )
 
-HANDOFF = (
-    "select id, workspace, project, cwd, workstream, harness, from_harness, from_session, from_run,"
-    " is_automatic, summary, lists, state, created_ms, expires_ms, ended_ms, taken_harness, taken_session,"
-    " taken_run from handoffs"
-)
-
 # An event of a view is shown while it stands in the main line of a linked session (or of what that one was
 # forked from); one that joined by itself, or whose session is linked no more, while it stands in any.
 SHOWN: Final = (
@@ -62,10 +54,6 @@ _PLACE: Final = (
     "select harness, native, at from session_events e join sessions s on s.n = e.session where e.event = ?"
     " order by e.session in {parts} desc, e.is_side, s.is_side, s.n limit 1"
 )
-
-Lists = tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]
-_lists: Final = msgspec.json.Decoder(Lists)
-
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -101,7 +89,7 @@ class WorkstreamReading:
             " order by selected_ms desc, n desc",
             (place.workspace, place.project, place.repository, place.worktree),
         )
-        return [_workstream(row) for row in rows]
+        return [values.workstream(row) for row in rows]
 
     @_told
     def in_scope(self, workspace: str, project: str) -> list[Workstream]:
@@ -109,7 +97,7 @@ class WorkstreamReading:
             _WORKSTREAM + " where workspace = ? and project = ? order by updated_ms desc, n desc",
             (workspace, project),
         )
-        return [_workstream(row) for row in rows]
+        return [values.workstream(row) for row in rows]
 
     @_told
     def scopes(self) -> list[Known]:
@@ -127,7 +115,7 @@ class WorkstreamReading:
     @_told
     def workstream(self, workstream: str) -> Workstream | None:
         row = self._connection.execute(_WORKSTREAM + " where id = ?", (workstream,)).fetchone()
-        return None if row is None else _workstream(row)
+        return None if row is None else values.workstream(row)
 
     @_told
     def elsewhere(self, place: Place) -> list[Elsewhere]:
@@ -138,7 +126,7 @@ class WorkstreamReading:
                 (place.repository, place.worktree),
             )
         )
-        return [self._elsewhere(_workstream(row)) for row in rows]
+        return [self._elsewhere(values.workstream(row)) for row in rows]
 
     def _elsewhere(self, row: Workstream) -> Elsewhere:
         checkpoint = self._connection.execute(
@@ -157,17 +145,7 @@ class WorkstreamReading:
             " join workstreams w on w.n = workstream where id = ? order by linked_ms desc, native",
             (workstream,),
         )
-        return [
-            Linked(
-                harness=harness,
-                session=native,
-                is_current=bool(current),
-                told=told,
-                linked_ms=linked_ms,
-                flavor=flavor,
-            )
-            for harness, native, current, told, linked_ms, flavor in rows
-        ]
+        return [values.linked(row) for row in rows]
 
     @_told
     def workstreams_of(self, harness: str, session: str) -> list[str]:
@@ -200,17 +178,17 @@ class WorkstreamReading:
     @_told
     def run(self, run: str) -> Run | None:
         row = self._connection.execute(RUN + " where r.id = ?", (run,)).fetchone()
-        return None if row is None else made_run(row)
+        return None if row is None else values.run(row)
 
     @_told
     def active(self, workstream: str) -> Run | None:
         row = self._connection.execute(RUN + " where w.id = ? and state = 'active'", (workstream,)).fetchone()
-        return None if row is None else made_run(row)
+        return None if row is None else values.run(row)
 
     @_told
     def active_runs(self) -> list[Run]:
         return [
-            made_run(row) for row in self._connection.execute(RUN + " where state = 'active' order by r.n")
+            values.run(row) for row in self._connection.execute(RUN + " where state = 'active' order by r.n")
         ]
 
     @_told
@@ -220,34 +198,22 @@ class WorkstreamReading:
             " join runs r on r.n = run where r.id = ?",
             (run,),
         ).fetchone()
-        if row is None:
-            return None
-        return Delivery(
-            run=run,
-            harness=row[0],
-            session=row[1],
-            after=row[2],
-            through=row[3],
-            shown=row[4],
-            omitted=row[5],
-            first=row[6],
-            at_ms=row[7],
-        )
+        return None if row is None else values.delivery(run, row)
 
     # -------------------------------------------------------------------------------- handoffs
 
     @_told
     def handoff(self, handoff: str) -> Handoff | None:
-        row = self._connection.execute(HANDOFF + " where id = ?", (handoff,)).fetchone()
-        return None if row is None else made_handoff(row)
+        row = self._connection.execute(values.HANDOFF + " where id = ?", (handoff,)).fetchone()
+        return None if row is None else values.handoff(row)
 
     @_told
     def handoffs(self, workspace: str, project: str, limit: int = 20) -> list[Handoff]:
         rows = self._connection.execute(
-            HANDOFF + " where workspace = ? and project = ? order by state <> 'open', n desc limit ?",
+            values.HANDOFF + " where workspace = ? and project = ? order by state <> 'open', n desc limit ?",
             (workspace, project, limit),
         )
-        return [made_handoff(row) for row in rows]
+        return [values.handoff(row) for row in rows]
 
     @_told
     def has_open_handoff(self) -> bool:
@@ -372,73 +338,6 @@ class WorkstreamReading:
             role=row[2],
             content=row[3],
             occurred_at=row[4],
-            metadata=unpack(row[5]),
+            metadata=values.unpack(row[5]),
             at=at,
         )
-
-
-def _workstream(row: Sequence[Any]) -> Workstream:
-    return Workstream(
-        id=row[0],
-        place=Place(workspace=row[1], project=row[2], repository=row[3], worktree=row[4]),
-        name=row[5],
-        cwd=row[6],
-        created_ms=row[7],
-        selected_ms=row[8],
-        updated_ms=row[9],
-        last_sequence=row[10],
-    )
-
-
-def made_run(row: Sequence[Any]) -> Run:
-    return Run(
-        id=row[0],
-        workstream=row[1],
-        harness=row[2],
-        flavor=row[3],
-        state=row[4],
-        phase=row[5],
-        cwd=row[6],
-        launcher=Process(row[7], row[8]),
-        agent=None if row[9] is None else Process(row[9], row[10]),
-        boot=row[11],
-        expires_ms=row[12],
-        began_ms=row[13],
-        ended_ms=row[14],
-        expected=row[15],
-        session=row[16],
-        made_link=bool(row[17]),
-        is_confirmed=bool(row[18]),
-        is_passing=bool(row[19]),
-        sync_after=row[20],
-        sync_through=row[21],
-        is_told=bool(row[22]),
-        exit_code=row[23],
-    )
-
-
-def made_handoff(row: Sequence[Any]) -> Handoff:
-    questions, steps, files = _lists.decode(row[11])
-    return Handoff(
-        id=row[0],
-        workspace=row[1],
-        project=row[2],
-        cwd=row[3],
-        workstream=row[4],
-        harness=row[5],
-        from_harness=row[6],
-        from_session=row[7],
-        from_run=row[8],
-        is_automatic=bool(row[9]),
-        summary=row[10],
-        questions=questions,
-        steps=steps,
-        files=files,
-        state=row[12],
-        created_ms=row[13],
-        expires_ms=row[14],
-        ended_ms=row[15],
-        taken_harness=row[16],
-        taken_session=row[17],
-        taken_run=row[18],
-    )

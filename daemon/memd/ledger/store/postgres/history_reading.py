@@ -5,20 +5,16 @@ from __future__ import annotations
 from typing import Any, Final
 
 from memd.ledger import search
-from memd.ledger.store import scope
+from memd.ledger.store import scope, values
 from memd.ledger.store.history import Bounds, Count, History, Native, named_workstreams
 from memd.ledger.store.history_reading import earliest
 from memd.ledger.store.postgres.connecting import Link
 from memd.ledger.store.postgres.reading import SESSIONS, THERE
 from memd.ledger.store.postgres.workstream_reading import (
-    HANDOFF,
     RUN,
     WORKSTREAM,
     WorkstreamReading,
-    made_shared_handoff,
-    made_workstream,
 )
-from memd.ledger.store.reading import session_row
 from memd.ledger.store.workstreams import Handoff, Run, Workstream
 
 _AT: Final = (
@@ -43,7 +39,7 @@ class HistoryReading:
             *when,
             bounds.sessions,
         )
-        sessions = [session_row(row) for row in rows]
+        sessions = [values.session(row) for row in rows]
         shown = {(row.harness, row.id) for row in sessions}
         harnesses = dict(
             self._link.rows(
@@ -99,9 +95,11 @@ class HistoryReading:
         if since_s is not None:
             where = " where (state = 'open' or greatest(created_ms, ended_ms) >= %s)"
             when = [since_s * 1000]
-        rows = self._link.rows(HANDOFF + where + " order by created_ms desc, n desc limit %s", *when, limit)
+        rows = self._link.rows(
+            values.HANDOFF + where + " order by created_ms desc, n desc limit %s", *when, limit
+        )
         count = self._link.value(f"select count(*) from handoffs{where}", *when)
-        return [made_shared_handoff(row) for row in rows], count
+        return [values.handoff(row) for row in rows], count
 
     def _named(self, ids: list[str]) -> dict[str, Workstream]:
         """Where a workstream belongs to several checkouts, with one of this machine's."""
@@ -109,7 +107,7 @@ class HistoryReading:
         for row in self._link.rows(
             WORKSTREAM + " where w.id = any(%s) order by p.machine <> %s, p.bound_ms", ids, self._machine
         ):
-            made = made_workstream(row)
+            made = values.workstream(row)
             found.setdefault(made.id, made)
         return found
 

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from memd.ledger.store import values
 from memd.ledger.store.moving import Record, may_take
 from memd.ledger.store.postgres.values import id_of, named
 from memd.ledger.store.postgres.workstream_reading import (
-    HANDOFF,
     RUN,
     WorkstreamReading,
-    made_shared_handoff,
 )
 from memd.ledger.store.workstreams import Handoff, Run
 
@@ -36,7 +35,7 @@ class PostgresMoving:
 
     def all_handoffs(self) -> list[Handoff]:
         with self._looking._asked():
-            return [made_shared_handoff(row) for row in self._link.rows(HANDOFF + " order by n")]
+            return [values.handoff(row) for row in self._link.rows(values.HANDOFF + " order by n")]
 
     def record(self) -> Record:
         with self._looking._asked():

@@ -6,10 +6,11 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from memd.ledger import search
+from memd.ledger.store import values
 from memd.ledger.store.interface import Filter, LossRow, SessionRow, Stats, StoredEvent
 from memd.ledger.store.postgres.connecting import Link
 from memd.ledger.store.postgres.values import key_of, named
-from memd.ledger.store.reading import HOLDING, session_row, unpack
+from memd.ledger.store.reading import HOLDING
 from memd.ledger.store.workstreams import UNRESOLVED
 
 MAX_FORKS: Final = 32
@@ -76,7 +77,7 @@ class Reading:
         bindings.append(offset)
         since = search.instant(where.since)
         return [
-            session_row(row)
+            values.session(row)
             for row in self._link.rows(sql, *bindings)
             if since is None or (search.instant(row[5]) or 0.0) >= since
         ]
@@ -146,7 +147,7 @@ class Reading:
                     role=row[3],
                     content=row[4],
                     occurred_at=row[5],
-                    metadata=unpack(row[6]),
+                    metadata=values.unpack(row[6]),
                     at=row[7],
                     is_side=row[8],
                 )

@@ -11,12 +11,11 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from memd import processes
+from memd.ledger.store import values
 from memd.ledger.store.interface import StoredEvent
 from memd.ledger.store.postgres.connecting import Link
 from memd.ledger.store.postgres.reading import Reading
 from memd.ledger.store.postgres.values import id_of, key_of, named
-from memd.ledger.store.reading import unpack
-from memd.ledger.store.workstream_reading import made_handoff
 from memd.ledger.store.workstreams import (
     ESTABLISHING,
     UNRESOLVED,
@@ -43,12 +42,6 @@ RUN = (
     " agent_start, boot, expires_ms, began_ms, ended_ms, expected, native, made_link, is_confirmed,"
     " is_passing, sync_after, sync_through, is_told, exit_code, r.machine, machine_boot, coalesce(host, '')"
     " from runs r join workstreams w on w.n = r.workstream left join machines m on m.id = r.machine"
-)
-
-HANDOFF = (
-    "select id, workspace, project, cwd, workstream, harness, from_harness, from_session, from_run,"
-    " is_automatic, summary, lists, state, created_ms, expires_ms, ended_ms, taken_harness, taken_session,"
-    " taken_run from handoffs"
 )
 
 # As in the engine of one machine: an event is shown while it stands in the main line of a linked session, or
@@ -108,7 +101,7 @@ class WorkstreamReading:
                 place.repository,
                 place.worktree,
             )
-        return [made_workstream(row) for row in rows]
+        return [values.workstream(row) for row in rows]
 
     def in_scope(self, workspace: str, project: str) -> list[Workstream]:
         with self._asked():
@@ -119,7 +112,7 @@ class WorkstreamReading:
                 project,
                 self._machine,
             )
-        found = [made_workstream(row) for row in rows]
+        found = [values.workstream(row) for row in rows]
         return list({row.id: row for row in reversed(found)}.values())[::-1]
 
     def scopes(self) -> list[Known]:
@@ -144,7 +137,7 @@ class WorkstreamReading:
                 workstream,
                 self._machine,
             )
-        return None if row is None else made_workstream(row)
+        return None if row is None else values.workstream(row)
 
     def elsewhere(self, place: Place) -> list[Elsewhere]:
         with self._asked():
@@ -182,7 +175,7 @@ class WorkstreamReading:
         if last is not None:
             host, machine = last[3], last[2]
         return Elsewhere(
-            workstream=made_workstream(row),
+            workstream=values.workstream(row),
             machine="" if machine == self._machine else host,
             cwd=bytes(last[0] if last is not None else row[6]),
             used_ms=last[1] if last is not None else row[9],
@@ -196,17 +189,7 @@ class WorkstreamReading:
                 " join workstreams w on w.n = workstream where id = %s order by linked_ms desc, native",
                 workstream,
             )
-        return [
-            Linked(
-                harness=harness,
-                session=native,
-                is_current=current,
-                told=told,
-                linked_ms=linked_ms,
-                flavor=flavor,
-            )
-            for harness, native, current, told, linked_ms, flavor in rows
-        ]
+        return [values.linked(row) for row in rows]
 
     def workstreams_of(self, harness: str, session: str) -> list[str]:
         with self._asked():
@@ -259,46 +242,11 @@ class WorkstreamReading:
                 " join runs r on r.n = run where r.id = %s",
                 run,
             )
-        if row is None:
-            return None
-        return Delivery(
-            run=run,
-            harness=row[0],
-            session=row[1],
-            after=row[2],
-            through=row[3],
-            shown=row[4],
-            omitted=row[5],
-            first=row[6],
-            at_ms=row[7],
-        )
+        return None if row is None else values.delivery(run, row)
 
     def made_run(self, row: Sequence[Any]) -> Run:
-        machine, boot, host = row[24], row[25], row[26]
-        return Run(
-            id=row[0],
-            workstream=row[1],
-            harness=row[2],
-            flavor=row[3],
-            state=row[4],
-            phase=row[5],
-            cwd=bytes(row[6]),
-            launcher=self._process(row[7], row[8], machine, boot, host),
-            agent=None if row[9] is None else self._process(row[9], row[10], machine, boot, host),
-            boot=row[11],
-            expires_ms=row[12],
-            began_ms=row[13],
-            ended_ms=row[14],
-            expected=row[15],
-            session=row[16],
-            made_link=row[17],
-            is_confirmed=row[18],
-            is_passing=row[19],
-            sync_after=row[20],
-            sync_through=row[21],
-            is_told=row[22],
-            exit_code=row[23],
-        )
+        machine, boot, host = row[24:27]
+        return values.run(row, lambda pid, start: self._process(pid, start, machine, boot, host))
 
     def _process(self, pid: int, start: str, machine: str, boot: str, host: str) -> Process:
         if machine != self._machine:
@@ -311,19 +259,19 @@ class WorkstreamReading:
 
     def handoff(self, handoff: str) -> Handoff | None:
         with self._asked():
-            row = self._link.row(HANDOFF + " where id = %s", handoff)
-        return None if row is None else made_shared_handoff(row)
+            row = self._link.row(values.HANDOFF + " where id = %s", handoff)
+        return None if row is None else values.handoff(row)
 
     def handoffs(self, workspace: str, project: str, limit: int = 20) -> list[Handoff]:
         with self._asked():
             rows = self._link.rows(
-                HANDOFF + " where workspace = %s and project = %s"
+                values.HANDOFF + " where workspace = %s and project = %s"
                 " order by (state <> 'open'), n desc limit %s",
                 workspace,
                 project,
                 limit,
             )
-        return [made_shared_handoff(row) for row in rows]
+        return [values.handoff(row) for row in rows]
 
     def has_open_handoff(self) -> bool:
         with self._asked():
@@ -453,25 +401,8 @@ class WorkstreamReading:
                 role=facts[event][3],
                 content=facts[event][4],
                 occurred_at=facts[event][5],
-                metadata=unpack(facts[event][6]),
+                metadata=values.unpack(facts[event][6]),
                 at=places[event][3],
             )
             for sequence, event in rows
         ]
-
-
-def made_workstream(row: Sequence[Any]) -> Workstream:
-    return Workstream(
-        id=row[0],
-        place=Place(workspace=row[1], project=row[2], repository=row[3], worktree=row[4]),
-        name=row[5],
-        cwd=bytes(row[6]),
-        created_ms=row[7],
-        selected_ms=row[8],
-        updated_ms=row[9],
-        last_sequence=row[10],
-    )
-
-
-def made_shared_handoff(row: Sequence[Any]) -> Handoff:
-    return made_handoff((*row[:3], bytes(row[3]), *row[4:]))
