@@ -202,7 +202,7 @@ def rows(fault: str) -> list[Row]:
     beside: dict[str, list[list[float]]] = {}
     most: dict[str, float] = {}
     with sandbox() as (base, environment):
-        place = "from memctl import hook_files as f; f.place(); print(f.hook_file().decode())"
+        place = "from memctl.hooks import files as f; f.place(); print(f.hook_file().decode())"
         done = subprocess.run([PYTHON, "-c", place], env=environment, capture_output=True, check=True)
         folder = base / "run" / "memd"
         folder.mkdir(mode=0o700)
