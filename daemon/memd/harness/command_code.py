@@ -59,7 +59,7 @@ from memd.harness.model import (
     Store,
 )
 from memd.harness.packets import is_own
-from memd.harness.records import FAULTS, clip, compact, recover, split
+from memd.harness.records import FAULTS, clip, compact, each, split
 from memd.harness.times import rfc3339
 
 MAX_HEADER_BYTES = 128 * 1024
@@ -84,18 +84,7 @@ class _Reader:
         self.about: About = {}
 
     def read(self, lines: Sequence[bytes], at: int) -> None:
-        for line in lines:
-            start = at
-            at += len(line) + 1
-            try:
-                entry = decode_entry(line)
-            except FAULTS:
-                found = recover(line, decode_entry, _is_entry, OPENERS, SILENT)
-                if found.what:
-                    self._lose(found.what)
-                if found.record is None:
-                    continue
-                entry, line, start = found.record, line[found.start :], start + found.start
+        for entry, line, start in each(lines, at, decode_entry, _is_entry, OPENERS, self._lose, SILENT):
             self._take(entry, line, start)
 
     def _take(self, entry: Entry, line: bytes, at: int) -> None:

@@ -53,7 +53,7 @@ from memd.harness.grok_records import (
 from memd.harness.losses import Losses
 from memd.harness.model import Adapter, Environment, Event, Kind, Parsed, Session, Store
 from memd.harness.packets import is_own
-from memd.harness.records import FAULTS, arguments, clip, compact, recover, split
+from memd.harness.records import FAULTS, arguments, clip, compact, each, split
 from memd.harness.times import rfc3339
 
 MAX_NAMELESS = 4_000  # things without an id that are told apart
@@ -77,18 +77,7 @@ class _Reader:
         self.name = ""
 
     def read(self, lines: Sequence[bytes], at: int) -> None:
-        for line in lines:
-            start = at
-            at += len(line) + 1
-            try:
-                record = decode_record(line)
-            except FAULTS:
-                found = recover(line, decode_record, _is_record, OPENERS)
-                if found.what:
-                    self._lose(found.what)
-                if found.record is None:
-                    continue
-                record, start = found.record, start + found.start
+        for record, _, start in each(lines, at, decode_record, _is_record, OPENERS, self._lose):
             self.at, self.when, self.name = start, "", ""
             if record.params is not None:
                 self._happened(record, record.params)

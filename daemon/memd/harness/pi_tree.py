@@ -28,7 +28,7 @@ from memd.harness.losses import Losses
 from memd.harness.model import MAX_EVENT_BYTES, Event, Kind, Parsed, Session, Turn
 from memd.harness.packets import is_own
 from memd.harness.pi_branches import Branches, BranchState
-from memd.harness.records import FAULTS, clip, compact, recover, split
+from memd.harness.records import FAULTS, clip, compact, each, split
 from memd.harness.times import rfc3339
 
 SILENT = frozenset(
@@ -172,18 +172,7 @@ class _Reader:
         self.strays: About = {}
 
     def read(self, lines: Sequence[bytes], at: int) -> None:
-        for line in lines:
-            start = at
-            at += len(line) + 1
-            try:
-                entry = _entry(line)
-            except FAULTS:
-                found = recover(line, _entry, _is_entry, OPENERS, SILENT)
-                if found.what:
-                    self._lose(found.what)
-                if found.record is None:
-                    continue
-                entry, line, start = found.record, line[found.start :], start + found.start
+        for entry, line, start in each(lines, at, _entry, _is_entry, OPENERS, self._lose, SILENT):
             self._take(entry, line, start)
 
     def _take(self, entry: _Entry, line: bytes, at: int) -> None:

@@ -14,7 +14,7 @@ What is left after that is `malformed`. Nothing here raises, whatever the bytes.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import Generic, TypeVar
 
 import msgspec
@@ -156,6 +156,34 @@ def recover(
         if is_record(record):
             return Recovered(record, start, "malformed")
     return Recovered(None, 0, "malformed")
+
+
+def each(
+    lines: Iterable[bytes],
+    at: int,
+    decode: Callable[[bytes], T],
+    is_record: Callable[[T], bool],
+    openers: Sequence[bytes],
+    lose: Callable[[str], None],
+    silent: Collection[str] = (),
+) -> Iterator[tuple[T, bytes, int]]:
+    """The record of each whole line, its bytes, and where it begins in the file; of `at` the first line.
+
+    lose  is told the class of what could not be had of a line, before the record that was saved of it comes
+    """
+    for line in lines:
+        start = at
+        at += len(line) + 1
+        try:
+            record = decode(line)
+        except FAULTS:
+            found = recover(line, decode, is_record, openers, silent)
+            if found.what:
+                lose(found.what)
+            if found.record is None:
+                continue
+            record, line, start = found.record, line[found.start :], start + found.start
+        yield record, line, start
 
 
 def _type_of(line: bytes) -> str:
