@@ -23,6 +23,7 @@ from support_shim import DAY_S, Shim, why_not
 
 pytestmark = [pytest.mark.faults, pytest.mark.skipif(bool(why_not()), reason=why_not() or "it can be set")]
 
+IS_FULL = bool(os.environ.get("MEMD_FULL_SWEEPS"))
 NOW = "as it was"
 STEPS: dict[str, Callable[[Shim], None]] = {
     "two days back": lambda shim: shim.step(-2 * DAY_S),
@@ -32,11 +33,8 @@ STEPS: dict[str, Callable[[Shim], None]] = {
     NOW: lambda shim: shim.step(0),
 }
 SORTED = ("1970", "two days back", NOW, "three days ahead", "2038")
-PAIRS = [
-    (one, other)
-    for one, other in itertools.permutations(STEPS, 2)
-    if NOW in (one, other) or os.environ.get("MEMD_FULL_SWEEPS")
-]
+PAIRS = [(one, other) for one, other in itertools.permutations(STEPS, 2) if NOW in (one, other) or IS_FULL]
+THERE_AND_BACK = [*STEPS, *reversed(STEPS)] if IS_FULL else [*STEPS]
 BUSY = "busy workstream is already active: claude"
 
 
@@ -116,7 +114,7 @@ def test_shared_memory_keeps_every_line_once_and_lists_every_topic(desk: Desk, s
     folder = home.path / ".agents/memory"
     folder.mkdir(parents=True)
     home.start()
-    names = [*STEPS, *reversed(STEPS)]
+    names = THERE_AND_BACK
     for number, name in enumerate(names):
         STEPS[name](shim)
         for topic in ("Always", f"Topic {number}"):
@@ -146,7 +144,7 @@ def test_of_two_notes_the_newer_one_wins_whatever_the_clock_says_and_the_other_i
     owned = agent / ".memd/memory"
     eventually(link.is_symlink)
     (owned / "note.md").write_text("body start\n")
-    for name in [*STEPS, *reversed(STEPS)]:
+    for name in THERE_AND_BACK:
         STEPS[name](shim)
         replaced_by_folder(link)
         (link / "note.md").write_text(f"body {name}\n")
