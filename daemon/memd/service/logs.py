@@ -1,13 +1,14 @@
 """The log: events as JSON lines in one rotated file, and on standard error when somebody looks.
 
 Never content, prompts or secrets; paths of a home only at debug level. A full disk costs log lines, never
-the daemon.
+the daemon, and neither does a standard error that nobody reads, or that is gone.
 """
 
 from __future__ import annotations
 
 import logging
 import os
+import select
 import sys
 from typing import Any, TextIO
 
@@ -29,11 +30,11 @@ class LogFile:
         self._echo = echo
         self._fd = -1
         self._size = 0
+        self._is_cut = False  # the last line ends in the middle
 
     def write(self, text: str) -> None:
         line = text.encode("utf-8", "backslashreplace")
-        if self._echo is not None:
-            self._echo.write(text)
+        self._say(line)
         try:
             if self._fd < 0:
                 self._fd, self._size = append.open_appending(self._path)
@@ -41,13 +42,35 @@ class LogFile:
                 self.close()
                 append.rotate(self._path, self._settings.keep)
                 self._fd, self._size = append.open_appending(self._path)
-            self._size += os.write(self._fd, line)
+            self._put(b"\n" + line if self._is_cut else line)
         except (OSError, DiskError):
             self.close()  # the next line tries again
 
+    def _put(self, line: bytes) -> None:
+        left = memoryview(line)
+        try:
+            while left:
+                count = os.write(self._fd, left)
+                self._size += count
+                left = left[count:]
+        finally:
+            self._is_cut = bool(left) and (self._is_cut or len(left) < len(line))
+
+    def _say(self, line: bytes) -> None:
+        """On standard error, as far as it takes it at once: a pipe that nobody empties must stop nothing."""
+        if self._echo is None:
+            return
+        try:
+            if select.select([], [self._echo], [], 0)[1]:
+                is_long = len(line) > select.PIPE_BUF
+                os.write(self._echo.fileno(), line[: select.PIPE_BUF - 1] + b"\n" if is_long else line)
+        except (BrokenPipeError, ValueError):
+            self._echo = None  # nobody is there any more
+        except OSError:
+            return  # that line is in the file
+
     def flush(self) -> None:
-        if self._echo is not None:
-            self._echo.flush()
+        """Nothing is held back."""
 
     def close(self) -> None:
         if self._fd >= 0:
