@@ -6,6 +6,7 @@ import os
 import select
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 from memd.harness.model import Environment
@@ -52,7 +53,8 @@ class Worker:
         return self._held.pop(0)
 
     def read(self, within_s: float = 20.0) -> messages.Read | None:
-        while (news := self.news(within_s)) is not None:
+        deadline = time.monotonic() + within_s  # progress is told now and then, whatever else
+        while (news := self.news(max(0.0, deadline - time.monotonic()))) is not None:
             if isinstance(news, messages.Read):
                 return news
         return None

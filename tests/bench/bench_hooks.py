@@ -9,7 +9,7 @@ What others feel of an import: a request that writes nothing, and urgent work th
 is a round trip through the socket while the daemon imports, and the same to a bare trio server in
 turn: both wait for a processor, so what ours takes longer is the daemon's share. The second runs the writer's
 lane as the daemon does, with groups of batches as the worker makes them, and asks how long urgent work waits
-for its turn: at most one group.
+for its turn: at most one batch, and the end of its group's transaction.
 
     MEMD_BENCH_LOAD   megabytes of the corpus that is imported meanwhile, 500
     MEMD_BENCH_HOOKS  rounds of each hook, 200
@@ -188,7 +188,10 @@ async def lane_waits(folder: Path, root: Path) -> list[float]:
 
     async def fill(scope: trio.CancelScope) -> None:
         for group in made:
-            await lane.run(partial(writer.append_all, group), BULK)
+            left: Sequence[Batch] = group
+            while left:
+                put = await lane.run(partial(writer.append_all, left, partial(lane.is_wanted, BULK)), BULK)
+                left = left[len(put) :]
         scope.cancel()
 
     async with trio.open_nursery() as nursery:
@@ -243,7 +246,7 @@ class Hooked:
     def __init__(self, base: Path, environment: dict[str, str]) -> None:
         self.environment = environment
         home = base / "home"
-        place = "from memctl import hook_files as f; f.place(); print(f.hook_file().decode())"
+        place = "from memctl.hooks import files as f; f.place(); print(f.hook_file().decode())"
         done = subprocess.run([PYTHON, "-c", place], env=environment, capture_output=True, check=True)
         self.hook_file = done.stdout.decode().strip()
         (home / ".config" / "memd").mkdir(parents=True)

@@ -107,6 +107,33 @@ def test_of_batches_that_come_together_all_are_in_or_none(
         assert ledger.problems() == []
 
 
+def test_only_the_batches_so_far_go_in_when_somebody_needs_the_writer(tmp_path: Path) -> None:
+    coming = [batch(entry(name), source=name.encode(), cursor=b"x") for name in ("a", "b", "c")]
+    with Ledger(tmp_path / "ledger") as ledger:
+        asked = iter((False, True))
+        assert len(ledger.writer.append_all(coming, lambda: next(asked))) == 2
+        assert ledger.texts() == ["a", "b"]
+        assert ledger.reader.cursors() == {b"a": b"x", b"b": b"x"}
+        assert ledger.problems() == []
+        assert len(ledger.writer.append_all(coming[2:], lambda: True)) == 1  # the first goes in all the same
+        assert ledger.texts() == ["a", "b", "c"]
+        assert ledger.problems() == []
+
+
+def test_a_large_group_is_found_whole_in_the_index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sqlite, "INDEX_BYTES", 10)
+    old = "2020-01-01T00:00:00Z"
+    coming = [
+        batch(entry("first old", at=1, occurred_at=old), entry("first new", at=2)),
+        batch(entry("second new", at=3), entry("second old", at=4, occurred_at=old)),
+    ]
+    with Ledger(tmp_path / "ledger") as ledger:
+        ledger.writer.append_all(coming)
+        for word in ("first", "second", "old", "new"):
+            assert len(ledger.reader.search(word, Filter())) == 2
+        assert ledger.problems() == []
+
+
 def test_an_idle_ledger_is_merged_and_gives_pages_back(ledger: Ledger) -> None:
     for part in range(40):
         ledger.put(*(entry(f"{part} {at} {part * at} word{at}" * 9, at=at) for at in range(150)))

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from memd.ledger import messages
-from memd.ledger.store.interface import BATCH_BYTES, BATCH_EVENTS
+from memd.ledger.store.interface import GROUP_BYTES, GROUP_EVENTS
 from memd.ledger.worker import WINDOW
 from support_opencode import Store
 from support_worker import Worker, entries
@@ -47,7 +47,7 @@ def write(home: Path, session: int, lines: int, words: str = "", first: int = 0)
 
 
 def test_no_more_groups_are_under_way_than_the_window_holds(worker: Worker, tmp_path: Path) -> None:
-    write(tmp_path, 1, 4000)
+    write(tmp_path, 1, (WINDOW + 2) * GROUP_EVENTS)
     worker.begin()
     numbers = []
     for _ in range(WINDOW):
@@ -59,20 +59,20 @@ def test_no_more_groups_are_under_way_than_the_window_holds(worker: Worker, tmp_
     assert worker.read() is not None
 
 
-def test_small_sessions_go_in_together_within_the_bounds_of_a_batch(worker: Worker, tmp_path: Path) -> None:
-    for session in range(60):
+def test_small_sessions_go_in_together_within_the_bounds_of_a_group(worker: Worker, tmp_path: Path) -> None:
+    for session in range(400):
         write(tmp_path, session, 10, words="x" * 2000)
     worker.begin()
     sizes = []
-    while sum(events for events, _size, _batches in sizes) < 600:
+    while sum(events for events, _size, _batches in sizes) < 4000:
         read = worker.read()
         assert read is not None
         sizes.append(
             (len(entries(read)), sum(len(entry.content) for entry in entries(read)), len(read.batches))
         )
         worker.tell(messages.Acknowledge(number=read.number))
-    assert len(sizes) <= 5  # 1.2 MB
-    assert all(events <= BATCH_EVENTS and size <= BATCH_BYTES for events, size, _batches in sizes)
+    assert len(sizes) <= 5  # 8 MB
+    assert all(events <= GROUP_EVENTS and size <= GROUP_BYTES for events, size, _batches in sizes)
     assert sizes[0][2] > 10
 
 

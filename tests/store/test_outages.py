@@ -177,7 +177,7 @@ class Away:
         self.groups: list[tuple[str, list[str]]] = []
         self.refused: set[str] = set()
 
-    def append_all(self, batches: Any, token: str = "") -> Any:
+    def append_all(self, batches: Any, is_awaited: Any = None, *, token: str = "") -> Any:
         from memd.ledger.store.interface import Appended
 
         if self.is_away:

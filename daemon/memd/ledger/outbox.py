@@ -1,14 +1,14 @@
 """Batches that are made and not sent yet, and which of them go in together.
 
-A store takes several small batches at once in little more time than one. Back-fill waits until a group is as
-large as the writer's bound allows; what somebody waits for goes at once, with whatever was made before it.
+A store takes many batches at once in far less time than one by one. Back-fill waits until a group is full;
+what somebody waits for goes at once, with whatever was made before it.
 """
 
 from __future__ import annotations
 
 from collections import deque
 
-from memd.ledger.store.interface import BATCH_BYTES, BATCH_EVENTS, Batch
+from memd.ledger.store.interface import GROUP_BYTES, GROUP_EVENTS, Batch
 
 GROUP_BATCHES = 256  # also of batches that only move a cursor
 
@@ -26,7 +26,7 @@ class Outbox:
     @property
     def is_due(self) -> bool:
         """Whether there is a whole group, or something that somebody waits for."""
-        is_full = self._events >= BATCH_EVENTS or self._size >= BATCH_BYTES
+        is_full = self._events >= GROUP_EVENTS or self._size >= GROUP_BYTES
         return is_full or self._live > 0 or len(self._waiting) >= GROUP_BATCHES
 
     def put(self, batch: Batch, *, is_live: bool) -> None:
@@ -35,7 +35,7 @@ class Outbox:
         self._count(batch, is_live, size, 1)
 
     def take(self) -> tuple[tuple[Batch, ...], bool]:
-        """The next group, within the bounds of a batch but never empty, and whether somebody waits for it."""
+        """The next group, within the bounds of a group but never empty, and whether somebody waits for it."""
         group: list[Batch] = []
         events = characters = 0
         is_live = False
@@ -43,7 +43,7 @@ class Outbox:
             batch, is_urgent, size = self._waiting[0]
             events += len(batch.entries)
             characters += size
-            is_full = events > BATCH_EVENTS or characters > BATCH_BYTES or len(group) == GROUP_BATCHES
+            is_full = events > GROUP_EVENTS or characters > GROUP_BYTES or len(group) == GROUP_BATCHES
             if group and is_full:
                 break
             self._waiting.popleft()

@@ -267,10 +267,12 @@ class Importer:
                     flush.done.set()
 
     async def _put_in(self, batches: Sequence[Batch], priority: int) -> None:
-        while True:
+        """All of them, in pieces when somebody needs the writer meanwhile."""
+        is_awaited = partial(self._lane.is_wanted, priority)
+        while batches:
             try:
                 put: list[Appended] = await self._lane.run(
-                    partial(self._writer.append_all, batches), priority
+                    partial(self._writer.append_all, batches, is_awaited), priority
                 )
             except MemdError as reason:
                 if str(reason) != self.trouble:
@@ -284,8 +286,8 @@ class Importer:
             if self._batch is not None:
                 self._batch.set()
                 self._batch = None
-            log.debug("import.done", batches=len(batches), events=sum(one.stored for one in put))
-            return
+            log.debug("import.done", batches=len(put), events=sum(one.stored for one in put))
+            batches = batches[len(put) :]
 
 
 def _widen(pipe: trio.abc.ReceiveStream) -> None:

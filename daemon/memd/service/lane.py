@@ -1,7 +1,8 @@
 """One thread's worth of blocking work, urgent things first.
 
 The ledger's writer belongs to one thread at a time. Claims and commands overtake import batches that wait;
-what runs is never interrupted, so a batch is small.
+what runs is never interrupted, but long work may ask whether something more urgent `is_wanted`, and end
+early.
 """
 
 from __future__ import annotations
@@ -33,6 +34,13 @@ class Lane:
             return await trio.to_thread.run_sync(work, limiter=self._limiter)
         finally:
             self._next()
+
+    def is_wanted(self, priority: int) -> bool:
+        """Whether something more urgent than that waits. Any thread may ask."""
+        try:
+            return self._waiting[0][0] < priority
+        except IndexError:
+            return False
 
     async def _turn(self, priority: int) -> None:
         if not self._is_busy:

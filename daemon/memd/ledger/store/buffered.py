@@ -27,6 +27,7 @@ from memd.ledger.store.interface import (
     Selection,
     T,
     Writer,
+    never,
 )
 from memd.ledger.store.waiting import Queue, Waiting
 from memd.ledger.store.workstreams import RunGone, Work
@@ -40,7 +41,9 @@ REST_S: Final = 300.0
 class Remote(Writer, Protocol):
     """The writer on the server. token: names a group, which is put in once under it."""
 
-    def append_all(self, batches: Sequence[Batch], token: str = "") -> list[Appended]: ...
+    def append_all(
+        self, batches: Sequence[Batch], is_awaited: Callable[[], bool] = never, *, token: str = ""
+    ) -> list[Appended]: ...
 
     def has_taken(self, token: str) -> bool: ...
 
@@ -72,12 +75,12 @@ class BufferedWriter:
     def append(self, batch: Batch) -> Appended:
         return self.append_all((batch,))[0]
 
-    def append_all(self, batches: Sequence[Batch]) -> list[Appended]:
-        """What became of them; of batches that wait nothing is known yet."""
+    def append_all(self, batches: Sequence[Batch], is_awaited: Callable[[], bool] = never) -> list[Appended]:
+        """What became of them; of batches that wait nothing is known yet. All go in, whoever waits."""
         token = secrets.token_hex(16)
         if not self._queue.state.groups and self._is_due():
             try:
-                done = self._remote.append_all(batches, token)
+                done = self._remote.append_all(batches, token=token)
             except RunGone:
                 raise
             except MemdError as reason:
@@ -121,9 +124,9 @@ class BufferedWriter:
 
     def _bring(self, batches: Sequence[Batch], token: str) -> None:
         try:
-            self._remote.append_all(batches, token)
+            self._remote.append_all(batches, token=token)
         except RunGone:
-            self._remote.append_all([replace(batch, run="") for batch in batches], token)
+            self._remote.append_all([replace(batch, run="") for batch in batches], token=token)
 
     # --------------------------------------------------------------------------- asked at once
 

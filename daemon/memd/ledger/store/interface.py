@@ -25,8 +25,13 @@ MAX_TEXT_BYTES = 64 * 1024
 """Text of one event, in row, index and segment alike."""
 
 BATCH_EVENTS = 480
-BATCH_BYTES = 480 * 1024
-"""Batches that go in together, within both, keep the writer for about 20 ms."""
+BATCH_BYTES = 160 * 1024
+"""A batch within both keeps the writer for a few milliseconds: so long urgent work waits at most, and for the
+end of the transaction."""
+
+GROUP_EVENTS = 8 * 480
+GROUP_BYTES = 8 * 480 * 1024
+"""Batches that go in together while nobody waits: the more, the less work the index makes."""
 
 MAX_LIMIT = 1000
 """Hits of one search, rows of one page."""
@@ -337,6 +342,10 @@ class Reader(Protocol):
     def close(self) -> None: ...
 
 
+def never() -> bool:
+    return False
+
+
 class Writer(Protocol):
     def append(self, batch: Batch) -> Appended:
         """Put a batch in: segment first, then rows, index, losses and cursor in one transaction.
@@ -345,8 +354,12 @@ class Writer(Protocol):
                 batch of a run that is not active
         """
 
-    def append_all(self, batches: Sequence[Batch]) -> list[Appended]:
-        """Put several in, in this order, all or none: one flush and one transaction for all of them."""
+    def append_all(self, batches: Sequence[Batch], is_awaited: Callable[[], bool] = never) -> list[Appended]:
+        """Put several in, in this order, all or none: one flush and one transaction for all of them.
+
+        is_awaited  asked after each: whether somebody needs the writer. Then only those so far go in: as many
+                    as answers are returned
+        """
 
     def work(self, do: Callable[[Work], T]) -> T:
         """What `do` gives, run in one transaction; whatever it raises, nothing of what it did is in then."""

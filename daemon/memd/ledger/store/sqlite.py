@@ -40,6 +40,7 @@ from memd.ledger.store.interface import (
     Forgetting,
     Selection,
     T,
+    never,
 )
 from memd.ledger.store.planning import Plan, Planner
 from memd.ledger.store.repairing import Repairer
@@ -63,6 +64,9 @@ FORGET_AGAIN_S: Final = 60.0
 MERGE_PAGES: Final = 64
 MERGE_ALL_EVENTS: Final = 5000
 """After so many new events, if they are a tenth of all, the whole index is made one piece."""
+
+INDEX_BYTES: Final = 256 << 10
+"""So much text at a time is indexed, that one who needs the writer does not wait for a whole group of it."""
 
 MAX_FREE_PAGES: Final = 256
 SHRINK_PAGES: Final = 128
@@ -130,12 +134,12 @@ class SqliteWriter:
     def append(self, batch: Batch) -> Appended:
         return self.append_all((batch,))[0]
 
-    def append_all(self, batches: Sequence[Batch]) -> list[Appended]:
+    def append_all(self, batches: Sequence[Batch], is_awaited: Callable[[], bool] = never) -> list[Appended]:
         opened: dict[str, _Growing] = {}  # the segments they go into, out of use until the rows are in
         is_in = False
         try:
             with database.saying("write", self._path), database.transaction(self._connection):
-                plans = self._put_rows(batches, opened)
+                plans = self._put_rows(batches, opened, is_awaited)
                 for harness, held in opened.items():
                     self._put_lines(harness, held, batches, plans)
                 for number in self._retired:
@@ -165,11 +169,16 @@ class SqliteWriter:
                 with contextlib.suppress(DiskError):
                     self._segments.drop_plain(harness, held.number)
 
-    def _put_rows(self, batches: Sequence[Batch], opened: dict[str, _Growing]) -> list[Plan]:
-        """All that the batches come to but their lines; not committed."""
-        plans = []
+    def _put_rows(
+        self, batches: Sequence[Batch], opened: dict[str, _Growing], is_awaited: Callable[[], bool]
+    ) -> list[Plan]:
+        """All that the batches, or the first of them, come to but their lines; not committed."""
+        plans: list[Plan] = []
         waiting: list[rows.Indexed] = []
+        size = 0
         for batch in batches:
+            if plans and is_awaited():
+                break
             plan = self._planner.plan(batch)
             number = 0
             if plan.lines:
@@ -182,6 +191,10 @@ class SqliteWriter:
             for facts in plan.touched.values():
                 self._memory.remember(batch.harness, facts)
             plans.append(plan)
+            size += sum(len(text) for _n, _scope, text in plan.index)
+            if size >= INDEX_BYTES:
+                rows.put_index(self._connection, waiting)
+                size = 0
         rows.put_index(self._connection, waiting)
         return plans
 
@@ -199,7 +212,7 @@ class SqliteWriter:
         lines: list[Line] = []
         if not held.size:
             lines.append(HeadLine(v=VERSION, harness=harness, number=held.number))
-        for batch, plan in zip(batches, plans, strict=True):
+        for batch, plan in zip(batches, plans, strict=False):  # fewer plans, if somebody waits
             if batch.harness == harness:
                 lines += plan.lines
         data = self._codec.encode(lines)
@@ -311,7 +324,10 @@ class SqliteWriter:
                 self._retired.clear()
             if self._seal_one():
                 return True
-            return now - self._busy_at >= IDLE_S and (self._merge() or self._shrink())
+            if now - self._busy_at >= IDLE_S and (self._merge() or self._shrink()):
+                return True
+            self._connection.execute("pragma shrink_memory")  # the pages that work needed: 16 MiB of them
+            return False
 
     def seal_all(self) -> None:
         """Seal everything that grows, as at the end of a long rest."""

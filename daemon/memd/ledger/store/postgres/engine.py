@@ -27,6 +27,7 @@ from memd.ledger.store.interface import (
     Stats,
     StoredEvent,
     T,
+    never,
 )
 from memd.ledger.store.planning import Planner
 from memd.ledger.store.postgres import checking, putting
@@ -161,8 +162,10 @@ class PostgresWriter:
     def append(self, batch: Batch) -> Appended:
         return self.append_all((batch,))[0]
 
-    def append_all(self, batches: Sequence[Batch], token: str = "") -> list[Appended]:
-        """token: names this group; the same group again under it is put in once"""
+    def append_all(
+        self, batches: Sequence[Batch], is_awaited: Callable[[], bool] = never, *, token: str = ""
+    ) -> list[Appended]:
+        """All go in, whoever waits. token: names this group; the same group again under it is put in once"""
         clean = [cleaned(batch) for batch in batches]
         return self._write("batch_token", token or secrets.token_hex(16), lambda _now: self._put(clean))
 
