@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import json
 import os
@@ -21,6 +22,7 @@ from memd.memory.shared.clock import Clock
 from memd.memory.shared.lock import Busy, StoreLock
 from memd.memory.shared.lock_rules import Seen, age_ms, may_reclaim, pid_of, since_ms
 from memd.memory.shared.mounts import kind_of
+from support_faults import Faults, installed
 from support_topics import NOW_MS, FakeClock, Home, put, read
 
 DEAD = 2_000_000_000  # above every system's highest process id
@@ -366,3 +368,24 @@ def test_case_37_who_holds_the_lock_and_for_how_long(
     assert b"(second.md)" in read(folder + b"MEMORY.md")
     assert clock.slept <= 0.6
     assert os.path.exists(folder + b".lock") == (verdict == "busy")
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 5])
+def test_errors_while_a_lock_of_the_dead_is_taken_leave_none_that_stays(tmp_path: Path, count: int) -> None:
+    """Nor after so many in a row: a disk that is well again has no lock of ours that nobody gives back."""
+    total = 0
+    at = 0
+    while at <= total:
+        bench = Bench(tmp_path / str(at))
+        bench.put(b"%d\t%d\tabc" % (DEAD, NOW_MS - 60_000), 60_000)
+
+        def fail(number: int, at: int = at) -> None:
+            if at <= number < at + count:
+                raise OSError(errno.EIO, "broken")
+
+        with installed(Faults(each=fail)) as faults, contextlib.suppress(Busy, DiskError):
+            bench.take()
+        total = max(total, min(len(faults.calls), 60))
+        bench.take()
+        assert not os.path.exists(bench.file), at
+        at += 1

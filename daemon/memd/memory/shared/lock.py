@@ -136,7 +136,8 @@ class StoreLock:
                 if self._publish(store, ready):
                     return token
                 seen = self._look(store)
-                if seen is not None and self._is_dead(seen, store) and self._reclaim(store, ready, seen):
+                is_dead = seen is not None and self._is_dead(seen, store)
+                if seen is not None and is_dead and self._reclaim(store, ready, seen, token):
                     return token
                 if self._clock.steady_ms() >= deadline:
                     return None
@@ -195,19 +196,28 @@ class StoreLock:
         offset_ms = self._clock.now_ms() - self._clock.steady_ms()
         return abs(offset_ms - self._offset_ms) <= STEPPED_MS
 
-    def _reclaim(self, store: Folder, ready: bytes, judged: Seen) -> bool:
+    def _reclaim(self, store: Folder, ready: bytes, judged: Seen, token: bytes) -> bool:
         """Exchange the dead lock for ours; False when another one was caught, which is put back."""
+        is_ours = False
         try:
             store.swap(LOCK, store, ready)  # now `ready` is what was caught
-            caught = self._caught(store, ready)
-            if caught == (judged.ino, judged.payload):
+            is_ours = True
+            if self._caught(store, ready) == (judged.ino, judged.payload):
                 store.remove(ready)
                 self._abandoned.discard(judged.payload)
                 return True
             store.swap(LOCK, store, ready)
-        except DiskError:
-            return False  # somebody else was quicker, or it cannot be done: wait like anybody
+        except DiskError:  # somebody else was quicker, or it cannot be done: wait like anybody
+            if is_ours:
+                self._put_back(store, ready, token)
         return False
+
+    def _put_back(self, store: Folder, ready: bytes, token: bytes) -> None:
+        """What was caught cannot be looked at: it may be anybody's."""
+        try:
+            store.swap(LOCK, store, ready)
+        except DiskError:
+            self._abandoned.add(token)  # ours stays there, and the next of ours takes it over
 
     def _caught(self, store: Folder, name: bytes) -> tuple[int, bytes]:
         facts = store.look(name)
