@@ -324,10 +324,7 @@ class SqliteWriter:
                 self._retired.clear()
             if self._seal_one():
                 return True
-            if now - self._busy_at >= IDLE_S and (self._merge() or self._shrink()):
-                return True
-            self._connection.execute("pragma shrink_memory")  # the pages that work needed: 16 MiB of them
-            return False
+            return now - self._busy_at >= IDLE_S and (self._merge() or self._shrink())
 
     def seal_all(self) -> None:
         """Seal everything that grows, as at the end of a long rest."""
