@@ -19,7 +19,7 @@ pytestmark = pytest.mark.faults
 
 ROUNDS = 20
 IS_FULL = bool(os.environ.get("MEMD_FULL_SWEEPS"))
-MEETINGS, MEETING = (10, 50) if IS_FULL else (3, 8)
+MEETINGS, MEETING = (10, 50) if IS_FULL else (2, 4)
 STARTERS = 50 if IS_FULL else 4
 
 
