@@ -6,6 +6,7 @@ does is changed while those processes run.
 
 from __future__ import annotations
 
+import atexit
 import functools
 import mmap
 import os
@@ -36,6 +37,7 @@ def why_not() -> str:
 @functools.cache
 def _library() -> str:
     folder = tempfile.mkdtemp(prefix="memd-shim-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
     path = f"{folder}/shim.so"
     source = Path(__file__).with_suffix(".c")
     command = ["gcc", "-O1", "-fPIC", "-shared", "-D_LARGEFILE64_SOURCE", "-o", path, str(source), "-ldl"]
