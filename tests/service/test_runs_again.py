@@ -159,3 +159,11 @@ async def test_a_session_that_a_hook_linked_beats_a_newer_one_of_the_same_checko
     closed = await runs.exited(made.run.id, 0)
     assert closed.run.session == "mine"
     assert [one.session for one in lines.reader.workstreams.linked(made.workstream.id)] == ["mine"]
+
+
+async def test_what_a_launcher_withdraws_is_seen_no_more(runs: Runs, lines: Lines) -> None:
+    lost = await runs.prepare(ask(wanted=Wanted(new="other")))
+    again = await runs.prepare(ask())
+    assert lost.run.id != again.run.id
+    assert [run.id for run in runs.active()] == [again.run.id]
+    assert [run.id for run in lines.reader.workstreams.active_runs()] == [again.run.id]

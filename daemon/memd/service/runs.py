@@ -125,13 +125,16 @@ class Runs:
 
         is_caught_up  that was done just now
         """
-        await self._records.work(lambda work: opening.look_ahead(work, ask, self._see))
+        for withdrawn in await self._records.work(lambda work: opening.look_ahead(work, ask, self._see)):
+            self._forget(withdrawn)
         is_caught_up = is_caught_up or await self.catch_up()
         for other in await self._records.ask(lambda reader: reader.workstreams.active_runs()):
             if lease.evidence(other, self._see) == "gone":
                 await self._close_gone(other, is_imported=is_caught_up)
         workstream, run = (new_id(self._wall_ms(), self._noise(10)) for _ in range(2))
         made = await self._records.work(lambda work: opening.prepare(work, ask, workstream, run, self._see))
+        for withdrawn in made.withdrawn:
+            self._forget(withdrawn)
         if made.superseded is not None:
             self._forget(made.superseded.id)
             log.info("run.superseded", harness=made.superseded.harness)

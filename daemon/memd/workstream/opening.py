@@ -47,6 +47,7 @@ class Prepared(msgspec.Struct, frozen=True, kw_only=True):
     may_adopt  nobody has worked under the workstream yet, so a session may be taken over
     is_new     the workstream was made for this run
     superseded a run whose lease had run out, or whose holder is gone: it is over now
+    withdrawn  runs, by id, that this very launcher had prepared before: they are over, too
     """
 
     run: Run
@@ -55,20 +56,22 @@ class Prepared(msgspec.Struct, frozen=True, kw_only=True):
     may_adopt: bool
     is_new: bool
     superseded: Run | None = None
+    withdrawn: tuple[str, ...] = ()
 
 
-def look_ahead(work: Work, ask: Ask, see: See) -> None:
-    """Refuse what `prepare` would refuse, before anything is done for it.
+def look_ahead(work: Work, ask: Ask, see: See) -> tuple[str, ...]:
+    """Refuse what `prepare` would refuse, before anything is done for it; gives what it withdrew.
 
     raises  lease.Busy, and what `selection.choose` and `bare.check` raise
     """
     if ask.is_automatic:
         bare.check(ask.pool, ask.harness, ask.available)
-    _withdraw(work, ask.launcher)
+    withdrawn = _withdraw(work, ask.launcher)
     chosen = selection.choose(work.workstreams(ask.place), ask.wanted)
     holder = work.active(chosen.id) if isinstance(chosen, Workstream) else None
     if holder is not None and lease.standing(holder, work.moment, lease.evidence(holder, see)) == "held":
         raise lease.conflict(holder, chosen.name, work.moment)
+    return withdrawn
 
 
 def current_links(looking: Looking, ask: Ask) -> list[Linked]:
@@ -82,11 +85,13 @@ def current_links(looking: Looking, ask: Ask) -> list[Linked]:
     return [one for one in looking.linked(chosen.id) if one.is_current]
 
 
-def _withdraw(work: Work, launcher: Process) -> None:
+def _withdraw(work: Work, launcher: Process) -> tuple[str, ...]:
     """Call off what this very launcher had prepared: it lost the answer, and begins again."""
-    for run in work.active_runs():
-        if run.launcher == launcher and run.phase in ("prepared", "planned"):
-            cancel(work, run.id)
+    own = [run for run in work.active_runs() if run.launcher == launcher]
+    withdrawn = tuple(run.id for run in own if run.phase in ("prepared", "planned"))
+    for run in withdrawn:
+        cancel(work, run)
+    return withdrawn
 
 
 def prepare(work: Work, ask: Ask, workstream_id: str, run_id: str, see: See) -> Prepared:
@@ -97,7 +102,7 @@ def prepare(work: Work, ask: Ask, workstream_id: str, run_id: str, see: See) -> 
     """
     if ask.is_automatic:
         bare.check(ask.pool, ask.harness, ask.available)
-    _withdraw(work, ask.launcher)
+    withdrawn = _withdraw(work, ask.launcher)
     moment = work.moment
     chosen = selection.choose(work.workstreams(ask.place), ask.wanted)
     is_new = isinstance(chosen, New)
@@ -134,6 +139,7 @@ def prepare(work: Work, ask: Ask, workstream_id: str, run_id: str, see: See) -> 
         may_adopt=not work.is_established(chosen.id),
         is_new=is_new,
         superseded=superseded,
+        withdrawn=withdrawn,
     )
 
 
