@@ -40,7 +40,7 @@ from memctl import hook
 from memd.harness.hooking import command_words
 from memd.harness.model import Environment
 from memd.harness.registry import adapters
-from memd.ledger import sources
+from memd.ledger import messages, sources
 from memd.ledger.assembly import Assembly
 from memd.ledger.messages import Rules
 from memd.ledger.outbox import Outbox
@@ -48,6 +48,7 @@ from memd.ledger.reading import Reader
 from memd.ledger.rules import Wanted
 from memd.ledger.store.interface import Batch
 from memd.ledger.store.sqlite import SqliteWriter
+from memd.service.arrivals import Arrivals
 from memd.service.lane import BULK, Lane
 
 HOOK_ROUNDS = int(os.environ.get("MEMD_BENCH_HOOKS", "200"))
@@ -181,14 +182,18 @@ def groups(folder: Path) -> Iterator[tuple[Batch, ...]]:
 
 async def lane_waits(folder: Path, root: Path) -> list[float]:
     """Milliseconds that urgent work waits for the writer while groups go in one after the other."""
-    lane = Lane()
+    lane, arrivals = Lane(), Arrivals()
     writer = SqliteWriter(os.fsencode(root))
     waits: list[float] = []
     made = [group for group, _ in zip(groups(folder), range(GROUPS), strict=False)]
+    for number, group in enumerate(made, 1):
+        read = messages.Read(number=number, batches=group, is_more=number < len(made))
+        arrivals.add(read, len(messages.pack(read)))
 
     async def fill(scope: trio.CancelScope) -> None:
-        for group in made:
-            left: Sequence[Batch] = group
+        numbers = (0,)
+        while numbers[-1] < len(made):
+            numbers, left, *_ = arrivals.take()
             while left:
                 put = await lane.run(partial(writer.append_all, left, partial(lane.is_wanted, BULK)), BULK)
                 left = left[len(put) :]

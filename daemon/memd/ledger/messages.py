@@ -115,11 +115,16 @@ class News(msgspec.Struct, frozen=True, kw_only=True, tag_field="is"):
 
 
 class Read(News, frozen=True, kw_only=True, tag="read"):
-    """Batches for the store, to go in together. `is_live`: somebody waits; it goes before back-fill."""
+    """Batches for the store, to go in together.
+
+    is_live  somebody waits; it goes before back-fill
+    is_more  the next ones follow soon
+    """
 
     number: int
     batches: tuple[Batch, ...]
     is_live: bool = False
+    is_more: bool = False
 
 
 class Folders(News, frozen=True, kw_only=True, tag="folders"):

@@ -37,7 +37,7 @@ from memd.ledger.store.interface import Batch
 from memd.ledger.troubles import Troubles
 from memd.ledger.waiting import Flow, Wait
 
-WINDOW = 3  # groups of batches under way
+WINDOW = 8  # groups of batches under way
 MANY, MANY_BYTES = 200, 64 << 20  # sources to be read, from which on one may wait for the newest alone
 RESCAN_S = 600.0  # between two looks at every file, whatever the hints said
 BLIND_S = 5.0  # the same while no hints come, or a store lies where others write unseen
@@ -443,7 +443,8 @@ class Worker:
                 return  # the group is not full yet
             batches, is_live = self._outbox.take()
             number = self._flow.send(len(batches))
-            self._tell(messages.Read(number=number, batches=batches, is_live=is_live))
+            is_more = self._is_anything_left() or bool(self._outbox)
+            self._tell(messages.Read(number=number, batches=batches, is_live=is_live, is_more=is_more))
 
     def _tell(self, news: AnyNews) -> None:
         data = memoryview(messages.pack(news))

@@ -1,9 +1,9 @@
 """The supervisor of the worker, and the way of its batches into the ledger.
 
 The worker is started, fed with hints, watched, and started again when it dies, from where the ledger's
-cursors stand. What it reads goes in one group of batches at a time, in the order in which they came, through
-the writer's lane, so that commands overtake them. A group that the disk refuses is tried again until it goes
-in: nothing that was read is dropped.
+cursors stand. What it reads goes in in the order in which it came, a few groups of batches together, through
+the writer's lane, so that commands overtake them. What the disk refuses is tried again until it goes in:
+nothing that was read is dropped.
 """
 
 from __future__ import annotations
@@ -25,10 +25,12 @@ from memd.harness.model import Environment
 from memd.ledger import messages
 from memd.ledger.messages import Rules
 from memd.ledger.store.interface import Appended, Batch, Writer
+from memd.service.arrivals import Arrivals
 from memd.service.lane import BULK, LIVE, Lane
 
 RESTART_S = (0.1, 0.5, 2.0, 5.0)  # pauses before the worker is started again; the last one repeats
 STEADY_S = 60.0  # a worker that lived this long starts the pauses over
+GATHER_S = 0.1  # for more back-fill that goes in together with what came
 RETRY_S = 2.0  # before a batch that the disk refused is tried again
 FLUSH_RESTARTS = 4  # of the worker, that one who waits sits out
 CURSORS_PAGE = 500
@@ -243,17 +245,26 @@ class Importer:
                 await stdin.send_all(messages.pack(messages.Look(paths=paths)))
 
     async def _listen(self, stdout: trio.abc.ReceiveStream) -> None:
-        frames = messages.Frames()
-        while data := await stdout.receive_some(PIPE_BYTES):
-            for frame in frames.feed(bytes(data)):
-                await self._heed(messages.news(frame), len(frame))
+        """Nothing is read while something is put in: two threads that take turns would cost more."""
+        frames, arrivals = messages.Frames(), Arrivals()
+        while True:
+            with trio.move_on_after(GATHER_S if arrivals else math.inf) as gathering:
+                data = await stdout.receive_some(PIPE_BYTES)
+                if not data:
+                    return
+                for frame in frames.feed(bytes(data)):
+                    self._heed(messages.news(frame), len(frame), arrivals)
+            while arrivals.is_due or (arrivals and gathering.cancelled_caught):
+                taken = arrivals.take()
+                await self._put_in(taken.batches, LIVE if taken.is_live else BULK)
+                self.untidied += taken.size
+                for number in taken.numbers:
+                    self._command(messages.Acknowledge(number=number))
 
-    async def _heed(self, news: messages.AnyNews, size: int) -> None:
+    def _heed(self, news: messages.AnyNews, size: int, arrivals: Arrivals) -> None:
         match news:
-            case messages.Read(number=number, batches=batches, is_live=is_live):
-                await self._put_in(batches, LIVE if is_live else BULK)
-                self.untidied += size
-                self._command(messages.Acknowledge(number=number))
+            case messages.Read():
+                arrivals.add(news, size)
             case messages.Retiring():
                 self._is_retiring = True
             case messages.Folders(folders=folders):
