@@ -234,27 +234,29 @@ class Importer:
             self._last_words = (self._last_words + data.decode("utf-8", "replace"))[-MAX_LAST_WORDS:]
 
     async def _speak(self, stdin: trio.abc.SendStream) -> None:
-        while True:
-            await self._has_words.wait()
-            self._has_words = trio.Event()
-            while self._commands:
-                await stdin.send_all(messages.pack(self._commands.popleft()))
-            if self._hints:
-                paths = tuple(self._hints)
-                self._hints.clear()
-                await stdin.send_all(messages.pack(messages.Look(paths=paths)))
+        """A worker that is gone is told nothing more; `_listen` comes to the end of what it said itself."""
+        with contextlib.suppress(trio.BrokenResourceError):
+            while True:
+                await self._has_words.wait()
+                self._has_words = trio.Event()
+                while self._commands:
+                    await stdin.send_all(messages.pack(self._commands.popleft()))
+                if self._hints:
+                    paths = tuple(self._hints)
+                    self._hints.clear()
+                    await stdin.send_all(messages.pack(messages.Look(paths=paths)))
 
     async def _listen(self, stdout: trio.abc.ReceiveStream) -> None:
-        """Nothing is read while something is put in: two threads that take turns would cost more."""
+        """Put in what comes, to the end. Nothing is read meanwhile: two threads that take turns cost more."""
         frames, arrivals = messages.Frames(), Arrivals()
-        while True:
+        is_over = False
+        while not is_over:
             with trio.move_on_after(GATHER_S if arrivals else math.inf) as gathering:
                 data = await stdout.receive_some(PIPE_BYTES)
-                if not data:
-                    return
+                is_over = not data
                 for frame in frames.feed(bytes(data)):
                     self._heed(messages.news(frame), len(frame), arrivals)
-            while arrivals.is_due or (arrivals and gathering.cancelled_caught):
+            while arrivals.is_due or (arrivals and (gathering.cancelled_caught or is_over)):
                 taken = arrivals.take()
                 await self._put_in(taken.batches, LIVE if taken.is_live else BULK)
                 self.untidied += taken.size
