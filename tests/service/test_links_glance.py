@@ -110,3 +110,14 @@ async def test_the_longest_unused_places_are_forgotten(kept: Kept, monkeypatch: 
     await kept.healer.ensure(kept.other, kept.login)
     assert not kept.is_in_order()
     assert kept.healer.is_in_order(kept.other, kept.login)
+
+
+async def test_a_login_that_is_made_later_is_put_right(kept: Kept) -> None:
+    kept.world.enroll(kept.agent)
+    late = kept.world.home + b"/.claude-late"
+    await kept.healer.ensure(kept.agent, late)
+    put(late + b"/.claude.json", b"{}")
+    assert not kept.healer.is_in_order(kept.agent, late)
+    await kept.healer.ensure(kept.agent, late)
+    assert leads_to(kept.world.entry(late, kept.agent), kept.world.owned(kept.agent))
+    assert kept.healer.is_in_order(kept.agent, late)

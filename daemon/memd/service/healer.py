@@ -90,10 +90,13 @@ class Healer:
         def heal(owner: Ownership) -> tuple[Entry, ...]:
             registry = glance.registry()
             healed: tuple[Entry, ...] = ()
+            is_known = True
             if owner.agents():
-                owner.config_homes([config_home] if may_be_login(config_home) else [])
+                is_known = may_be_login(config_home)
+                owner.config_homes([config_home] if is_known else [])
                 healed = owner.heal(cwd=cwd, now_ms=now_ms())
-            glance.remember((cwd, config_home), registry, healed)
+            if is_known:  # of a login that is only made later nothing says that it came
+                glance.remember((cwd, config_home), registry, healed)
             return healed
 
         await self._attempt(heal)
