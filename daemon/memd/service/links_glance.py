@@ -44,7 +44,7 @@ class LinksGlance:
 
     def remember(self, place: Place, registry: Facts, entries: Sequence[Entry]) -> None:
         """entries  what putting right came to, for every login; a place with one that failed is forgotten"""
-        if any(entry.outcome != "linked" for entry in entries):
+        if any(entry.outcome not in ("linked", "migrated") for entry in entries):
             self._seen.pop(place, None)
             return
         self._seen[place] = _Seen(registry, tuple((entry.path, _link(entry.path)) for entry in entries))
