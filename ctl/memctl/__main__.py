@@ -9,6 +9,8 @@ import sys
 def main() -> int:
     if sys.stdout is None:  # closed by whoever started us
         sys.stdout = open("/dev/null", "w")  # noqa: SIM115  for the life of the process
+    if sys.stderr is None:
+        sys.stderr = open("/dev/null", "w")  # noqa: SIM115
     try:
         code = _run(sys.argv[1:])
         sys.stdout.flush()

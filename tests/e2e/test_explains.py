@@ -220,6 +220,13 @@ def test_a_reader_that_leaves_early_causes_no_traceback(home: Home, words: list[
         assert "Traceback" not in done.stderr, (output, done.stderr)
 
 
+@pytest.mark.parametrize(("words", "status"), [("--version", 0), ("nonsense", 64)])
+def test_a_standard_error_that_is_closed_changes_no_answer(home: Home, words: str, status: int) -> None:
+    command = ["sh", "-c", f'"$0" -P -m memctl {words} 2>&-', sys.executable]
+    done = subprocess.run(command, env=home.environment, capture_output=True, check=False)
+    assert (done.returncode, bool(done.stdout)) == (status, not status)
+
+
 def test_answers_and_hints_in_one_file_stand_in_the_order_in_which_they_were_said(
     home: Home, tmp_path: Path
 ) -> None:
