@@ -12,14 +12,14 @@ class Wait(msgspec.Struct):
 
     since_ns  with much to be read, only sources that changed since then count; 0: all
     ended     a session to be read to its end, too
-    paths     the sources that count; None: nobody has looked yet
+    paths     the sources that count and were not seen to be read yet; None: nobody has looked
     batches   how many batches had been made when these were read; -1: they are not
     """
 
     token: int
     since_ns: int = 0
     ended: Ended | None = None
-    paths: set[bytes] | None = None
+    paths: list[bytes] | None = None
     batches: int = -1
 
 

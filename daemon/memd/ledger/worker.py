@@ -385,12 +385,11 @@ class Worker:
     def _is_served(self, wait: Wait, now: float) -> bool:
         """Whether all that somebody waits for is in the ledger, which is told them then."""
         if wait.paths is None:
-            wait.paths = self._awaited(wait.since_ns)
+            wait.paths = list(self._awaited(wait.since_ns))
         while wait.paths:  # a look at all of them with every slice would take longer than the reading
-            path = next(iter(wait.paths))
-            if path in self._live or path in self._is_queued:
+            if wait.paths[-1] in self._live or wait.paths[-1] in self._is_queued:
                 return False
-            wait.paths.discard(path)
+            wait.paths.pop()
         if wait.batches < 0:
             if wait.ended is not None:
                 self._finish_reading(wait.ended, now)
