@@ -17,7 +17,7 @@ import structlog
 import trio
 
 from memd import wire
-from memd.errors import BadRequest, MemdError, TryAgain
+from memd.errors import BadRequest, MemdError
 from memd.protocol import Failure, encode
 from memd.service.lobby import Lobby, Message
 from memd.service.peer import Peer, is_same_user
@@ -153,7 +153,3 @@ def failure(reason: MemdError) -> Failure:
         exit_status=reason.exit_status,
         path=getattr(reason, "path", b""),
     )
-
-
-def going_down() -> TryAgain:
-    return TryAgain("memd is shutting down", remedy="Start it again with `memctl up`.")
