@@ -9,6 +9,7 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
+import structlog
 import trio
 from trio.testing import MockClock, wait_all_tasks_blocked
 
@@ -220,12 +221,13 @@ async def test_without_descriptors_the_door_is_tried_again(
         tries += 1
         raise OSError(errno.EMFILE, "Too many open files")
 
-    with monkeypatch.context() as patched:
+    with monkeypatch.context() as patched, structlog.testing.capture_logs() as said:
         patched.setattr(socket.socket, "accept", accept)
         stream = await served.dial()
         await stream.send_all(WORD)
         await trio.sleep(10 * lobby.NO_ROOM_S + 0.01)
     assert 5 <= tries <= 11
+    assert [line["event"] for line in said] == ["door.closed"]  # once, not with each try
     assert await to_the_end(stream) == WORD
 
 

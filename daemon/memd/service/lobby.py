@@ -133,7 +133,8 @@ class Lobby:
             except OSError as reason:
                 if reason.errno in _PASSING:
                     continue
-                log.warning("door.closed", reason=reason.strerror)
+                if not self._opens_again:
+                    log.warning("door.closed", reason=reason.strerror)
                 self._opens_again = now + NO_ROOM_S  # what does not go away would be tried without an end
                 self._watch_door(False)
                 return
