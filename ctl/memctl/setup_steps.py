@@ -9,7 +9,7 @@ import os
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from memctl import asking, client, paths
+from memctl import asking, client, paths, view
 from memctl.paths import shown
 from memd import protocol
 from memd.errors import MemdError
@@ -231,14 +231,9 @@ def _import() -> int:
     )
     now = first_import.ledger()
     more = "" if is_whole else " so far"
-    asking.say(
-        f"The ledger has {_count(now['events'], 'event')} of {_count(now['sessions'], 'session')}{more}."
-    )
+    events, sessions = view.count(now["events"], "event"), view.count(now["sessions"], "session")
+    asking.say(f"The ledger has {events} of {sessions}{more}.")
     return 0
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
 STEPS: Sequence[tuple[str, Step]] = (

@@ -126,7 +126,7 @@ def _list(options: argparse.Namespace) -> int:
         marks = f"{_marks(topic):<{marked}}  " if marked or _marks(topic) else ""
         say(f"{topic.name:<{widest}}  {marks}{topic.date[:10]:<10}  {topic.summary}".rstrip(), hang)
     if found.unlisted:
-        remark(f"{_count(found.unlisted, 'topic file')} not in the index: `memctl memory repair`")
+        remark(f"{view.count(found.unlisted, 'topic file')} not in the index: `memctl memory repair`")
     return 0
 
 
@@ -279,7 +279,7 @@ def _repair(options: argparse.Namespace) -> int:
     for topic in done.added:
         print(f"listed {topic.file} as {topic.name}")
     _print_left(done.reported)
-    print(f"{_count(len(done.added), 'topic')} listed" if done.added else "the index has lost no topic")
+    print(f"{view.count(len(done.added), 'topic')} listed" if done.added else "the index has lost no topic")
     return 0
 
 
@@ -318,7 +318,7 @@ def _carry_over(options: argparse.Namespace) -> int:
     _print_left(done.left)
     print(
         {
-            "carried": f"{_count(len(done.topics), 'topic')} in {shown(done.store)}",
+            "carried": f"{view.count(len(done.topics), 'topic')} in {shown(done.store)}",
             "done-before": "the local topics were carried over before",
             "nothing": f"nothing to carry over from {shown(done.source)}",
             "same-folder": "that is the very folder in use",
@@ -370,7 +370,3 @@ def text(word: str) -> str:
 
 def _absolute(path: str) -> bytes:
     return os.path.abspath(os.fsencode(path))
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}" + ("" if number == 1 else "s")
