@@ -231,8 +231,8 @@ def _import() -> int:
     )
     now = first_import.ledger()
     more = "" if is_whole else " so far"
-    events, sessions = view.count(now["events"], "event"), view.count(now["sessions"], "session")
-    asking.say(f"The ledger has {events} of {sessions}{more}.")
+    events = view.count(now["events"], "event")
+    asking.say(f"The ledger has {events} of {view.count(now['sessions'], 'session')}{more}.")
     return 0
 
 

@@ -426,7 +426,7 @@ def test_sessions_without_a_time_are_listed_and_trouble_no_axis(
     page = Page(chromium, written(tmp_path / "r.html", documented(lines, end)))
     assert found(page) == 3
     assert "Without a time" in page.run("document.querySelector('#list').textContent")
-    assert page.run("document.querySelectorAll('#timeline .session').length") == 2  # one from when it was taken in
+    assert page.run("document.querySelectorAll('#timeline .session').length") == 2  # one as taken in
     assert page.complaints() == []
     page.close()
 
