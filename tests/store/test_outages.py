@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import itertools
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,10 +11,10 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from memd.errors import MemdError, TryAgain
+from memd.errors import DiskError, MemdError, TryAgain
 from memd.ledger.store import buffered
 from memd.ledger.store.buffered import BufferedWriter
-from memd.ledger.store.interface import Filter, NotTaken, Selection, Unreachable
+from memd.ledger.store.interface import GROUP_BYTES, Filter, NotTaken, Selection, Unreachable
 from memd.ledger.store.waiting import Queue
 from support_ledger import S1, batch, entry, loss
 from support_postgres import Server
@@ -225,6 +226,43 @@ def test_what_waits_survives_a_restart_and_comes_in_order_and_once(tmp_path: Pat
     assert writer.waiting.groups == 0
     writer.close()
     assert Queue(bytes(tmp_path)).cursor(b"/a") == b"e"
+
+
+@pytest.mark.parametrize("is_away", [False, True])
+def test_who_needs_the_writer_waits_for_one_group_and_not_for_all_that_came(
+    tmp_path: Path, is_away: bool
+) -> None:
+    remote, queue = Away(), Queue(bytes(tmp_path))
+    remote.is_away = is_away
+    writer = BufferedWriter(remote, queue)  # type: ignore[arg-type]
+    coming = [batch(entry(letter * (GROUP_BYTES // 2))) for letter in "abcde"]
+    assert len(writer.append_all(coming, lambda: True)) == 2
+    assert len(writer.append_all(coming[2:])) == 3
+    remote.is_away = False
+    while writer.drain_step():
+        pass
+    assert [[text[0] for text in texts] for _token, texts in remote.groups] == [["a", "b"], ["c", "d"], ["e"]]
+    assert len({token for token, _texts in remote.groups}) == 3
+    writer.close()
+
+
+def test_what_is_in_when_a_later_group_cannot_be_kept_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    remote, queue = Away(), Queue(bytes(tmp_path))
+    remote.is_away = False
+    remote.refused = {"b" * GROUP_BYTES}
+    writer = BufferedWriter(remote, queue)  # type: ignore[arg-type]
+
+    def full(*_args: Any) -> None:
+        raise DiskError("write", b"queue", OSError(errno.ENOSPC, "full"))
+
+    monkeypatch.setattr(queue, "put", full)
+    coming = [batch(entry(letter * GROUP_BYTES)) for letter in "ab"]
+    assert len(writer.append_all(coming)) == 1
+    with pytest.raises(DiskError):
+        writer.append_all(coming[1:])
+    writer.close()
 
 
 def test_a_kill_between_the_server_and_the_queue_brings_nothing_twice(tmp_path: Path) -> None:

@@ -20,6 +20,8 @@ from msgspec.structs import replace
 
 from memd.errors import MemdError, TryAgain
 from memd.ledger.store.interface import (
+    GROUP_BYTES,
+    GROUP_EVENTS,
     Appended,
     Batch,
     Forgetting,
@@ -76,7 +78,22 @@ class BufferedWriter:
         return self.append_all((batch,))[0]
 
     def append_all(self, batches: Sequence[Batch], is_awaited: Callable[[], bool] = never) -> list[Appended]:
-        """What became of them; of batches that wait nothing is known yet. All go in, whoever waits."""
+        """What became of them; of batches that wait nothing is known yet.
+
+        They go in a group at a time, each all or none, and whoever needs the writer goes before the next one:
+        a server takes many times as long as a file.
+        """
+        done: list[Appended] = []
+        while len(done) < len(batches) and not (done and is_awaited()):
+            try:
+                done += self._append_group(_first_group(batches[len(done) :]))
+            except MemdError:
+                if not done:
+                    raise
+                break  # the others are not in; whoever tries them again is told why
+        return done
+
+    def _append_group(self, batches: Sequence[Batch]) -> list[Appended]:
         token = secrets.token_hex(16)
         if not self._queue.state.groups and self._is_due():
             try:
@@ -192,3 +209,14 @@ def page(
             queue.note(found)
             return found
     return queue.cursors(after, limit)
+
+
+def _first_group(batches: Sequence[Batch]) -> Sequence[Batch]:
+    """As many of them, in their order, as a group holds; at least one."""
+    events = size = 0
+    for number, batch in enumerate(batches):
+        events += len(batch.entries)
+        size += sum(len(entry.content) for entry in batch.entries)
+        if number and (events > GROUP_EVENTS or size > GROUP_BYTES):
+            return batches[:number]
+    return batches

@@ -355,10 +355,11 @@ class Writer(Protocol):
         """
 
     def append_all(self, batches: Sequence[Batch], is_awaited: Callable[[], bool] = never) -> list[Appended]:
-        """Put several in, in this order, all or none: one flush and one transaction for all of them.
+        """Put several in, in this order, all or none: one flush and one transaction for all of them, or,
+        where a server is far, for each group of them.
 
-        is_awaited  asked after each: whether somebody needs the writer. Then only those so far go in: as many
-                    as answers are returned
+        is_awaited  asked after each, or each group: whether somebody needs the writer. Then only those so far
+                    go in: as many as answers are returned
         """
 
     def work(self, do: Callable[[Work], T]) -> T:
