@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
-import pytest
+from uuid import UUID
 
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from memd.ledger.sanitiser import Sanitiser
 from memd.workstream import linking, opening
 from memd.workstream.linking import UnknownSession
 from support_ledger import S1, S2, entry
 from support_runs import Runs
 from support_workstreams import Lines
+
+SANITISER = Sanitiser()
 
 
 def test_a_hook_links_the_session_it_names(runs: Runs, lines: Lines) -> None:
@@ -189,3 +196,17 @@ def test_linking_renews_the_lease(runs: Runs) -> None:
     runs.lines.clock.go(89)
     assert runs.run("run-1").expires_ms > runs.lines.clock.ms
     assert runs.lines.work(lambda work: opening.beat(work, "run-1")).session == S1
+
+
+@settings(max_examples=200)
+@given(uuid=st.uuids())
+def test_a_plain_id_needs_no_sanitiser_and_none_would_take_it_for_a_secret(uuid: UUID) -> None:
+    assert linking.is_plain(str(uuid))
+    assert SANITISER.scrub(str(uuid)) == str(uuid)
+
+
+@pytest.mark.parametrize(
+    "session", ["", "ses_4f1c", "A" + S1[1:], S1 + "\n", f"{S1} {S1}", "ghp_" + "a" * 36]
+)
+def test_any_other_id_is_not_plain(session: str) -> None:
+    assert not linking.is_plain(session)

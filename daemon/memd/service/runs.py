@@ -205,7 +205,7 @@ class Runs:
         return processes.is_below(pid, known.agent.pid)
 
     async def _check(self, session: str) -> None:
-        scrubbed = await self._records.scrub(session)
+        scrubbed = session if linking.is_plain(session) else await self._records.scrub(session)
         linking.check_id(session, lambda _text: scrubbed)
 
     async def offer(self, start: Start, room: Room) -> Offer:

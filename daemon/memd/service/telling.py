@@ -23,7 +23,7 @@ from memd.service.hook_calls import Session
 from memd.service.runs import Runs, gather
 from memd.workstream import scope
 from memd.workstream.delivery import Material, Offer, Start, may_have_packet
-from memd.workstream.linking import UnknownSession, check_id
+from memd.workstream.linking import UnknownSession, check_id, is_plain
 from memd.workstream.room import Room, room_of
 
 T = TypeVar("T")
@@ -140,9 +140,10 @@ class Telling:
 
     async def _kept(self, offer: Offer) -> Offer:
         """Without the handoff when it would be written down as taken by what can be no session's id."""
-        scrubbed = await self._records.scrub(offer.start.session)
+        session = offer.start.session
+        scrubbed = session if is_plain(session) else await self._records.scrub(session)
         try:
-            check_id(offer.start.session, lambda _: scrubbed)
+            check_id(session, lambda _: scrubbed)
         except UnknownSession as reason:
             log.warning("hook.untold", harness=offer.start.harness, reason=str(reason))
             return replace(offer, handoff=None, handoff_text="")

@@ -12,6 +12,7 @@ first prompt.
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from collections.abc import Callable
 
@@ -22,12 +23,18 @@ from memd.ledger.store.workstreams import Linked, Run, Work
 from memd.workstream import lease, opening
 
 MAX_ID_BYTES = 512
+_UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 
 class UnknownSession(UsageError):
     """What a harness gave as the id of a session cannot be one. The id itself is not repeated."""
 
     remedy = "Start the agent again; if it stays so, run `memctl doctor`."
+
+
+def is_plain(session: str) -> bool:
+    """Whether it is a UUID, as most are: no secret looks like one, and nobody needs the sanitiser to know."""
+    return _UUID.fullmatch(session) is not None
 
 
 def check_id(session: str, scrub: Callable[[str], str]) -> str:
