@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from memd.harness.model import Session
-from memd.ledger.store import rows, sqlite
+from memd.ledger.store import checking, rows, sqlite
 from memd.ledger.store.interface import Filter
 from support_ledger import S1, S2, Ledger, batch, entry, loss
 
@@ -131,6 +131,22 @@ def test_a_large_group_is_found_whole_in_the_index(tmp_path: Path, monkeypatch: 
         ledger.writer.append_all(coming)
         for word in ("first", "second", "old", "new"):
             assert len(ledger.reader.search(word, Filter())) == 2
+        assert ledger.problems() == []
+
+
+def test_a_check_finds_segments_that_are_sealed_meanwhile(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    check_segment = checking.Checker._check_segment
+    with Ledger(tmp_path / "ledger") as ledger:
+        ledger.put(entry("a"), entry("b"))
+
+        def while_it_is_sealed(checker: checking.Checker, *facts: object, is_sealed: bool) -> None:
+            assert not is_sealed
+            ledger.writer.seal_all()
+            check_segment(checker, *facts, is_sealed=is_sealed)  # type: ignore[arg-type]
+
+        monkeypatch.setattr(checking.Checker, "_check_segment", while_it_is_sealed)
         assert ledger.problems() == []
 
 

@@ -222,9 +222,18 @@ class Segments:
     def read(self, harness: str, number: int, size: int, *, is_sealed: bool) -> bytes:
         """The lines of a segment as far as the store counts them.
 
-        raises  Damaged when bytes are missing or do not decompress, DiskError when it cannot be read
+        is_sealed  as the reader knows it: one that has been sealed since is found, too
+        raises     Damaged when bytes are missing or do not decompress, DiskError when it cannot be read
         """
-        data = self.read_sealed(harness, number) if is_sealed else self.read_plain(harness, number)[:size]
+        if is_sealed:
+            data = self.read_sealed(harness, number)
+        else:
+            try:
+                data = self.read_plain(harness, number)[:size]
+            except DiskError:
+                if self._folder(harness).look(_sealed(number)) is None:
+                    raise
+                data = self.read_sealed(harness, number)
         if len(data) != size:
             raise Damaged(f"{self.path(harness, number)} has {len(data)} of its {size} bytes")
         return data
