@@ -30,8 +30,8 @@ def suite(folder):
     (memory / "tree").mkdir()
     (folder / "mounted").mkdir()
     subprocess.run(["mount", "-t", "tmpfs", "tmpfs", str(folder / "mounted")], stderr=subprocess.DEVNULL)
-    code = "import os, signal; signal.signal(15, 1); os.fork() or os.setsid(); print(os.getpid(), flush=True)"
-    code += "; signal.pause()"
+    code = "import os, signal; signal.signal(15, 1); os.fork() or os.setsid()"
+    code += "; os.write(1, b'%d\\n' % os.getpid()); signal.pause()"
     child = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE)
     pids = [child.stdout.readline().decode().strip() for _ in range(2)]
     try:
