@@ -31,7 +31,7 @@ def suite(folder):
     (folder / "mounted").mkdir()
     subprocess.run(["mount", "-t", "tmpfs", "tmpfs", str(folder / "mounted")], stderr=subprocess.DEVNULL)
     code = "import os, signal; signal.signal(15, 1); os.fork() or os.setsid()"
-    code += "; os.write(1, b'%d\\n' % os.getpid()); signal.pause()"
+    code += "; os.write(1, b'%d' % os.getpid() + bytes((10,))); signal.pause()"
     child = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE)
     pids = [child.stdout.readline().decode().strip() for _ in range(2)]
     try:
