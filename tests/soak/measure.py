@@ -16,8 +16,8 @@ MAX_LOG_BYTES = (
 @dataclass(frozen=True)
 class Sample:
     """at_s since the day began; life: which daemon; pss_kb over all of memd's processes, daemon_kb of the
-    first alone; log_bytes: of the database's write-ahead log, which is no part of database_bytes; turns: how
-    often memd's log was seen to begin anew."""
+    first alone; database_bytes: of its pages, wherever they stand; log_bytes: of its write-ahead log; turns:
+    how often memd's log was seen to begin anew."""
 
     at_s: float
     life: int
