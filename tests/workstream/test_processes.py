@@ -143,11 +143,13 @@ def test_without_a_table_of_the_kernel_the_same_is_found(
 
 def test_a_shell_between_a_program_and_its_command_is_looked_through(child: subprocess.Popen[bytes]) -> None:
     assert processes.behind_shells(child.pid) == child.pid  # no shell at all
-    script = "read line & wait; exit"  # a shell that stays, with another below it
-    with subprocess.Popen(["sh", "-c", f"sh -c '{script}'; exit"], stdin=subprocess.PIPE) as shell:
-        inner = shell.pid
-        while psutil.Process(inner).children():
-            inner = psutil.Process(inner).children()[0].pid
+    script = "echo $$; read line; exit"  # a shell that stays, below another that does
+    with subprocess.Popen(
+        ["sh", "-c", f"sh -c '{script}'; exit"], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as shell:
+        assert shell.stdout is not None
+        inner = int(shell.stdout.readline())
+        assert processes.parent_of(inner) == shell.pid
         assert processes.behind_shells(shell.pid) == os.getpid()
         assert processes.behind_shells(inner) == os.getpid()
         shell.kill()
