@@ -12,20 +12,19 @@ from collections.abc import Sequence
 import msgspec
 
 from memd.protocol import Entry
+from memd.service import looks
 
 MAX_PLACES = 200
 
 Place = tuple[bytes, bytes]
 """A directory that an agent works in, and its login."""
 
-Facts = tuple[int, ...]
-
 
 class _Seen(msgspec.Struct, frozen=True):
     """The registry of agents, and the links with what they lead to."""
 
-    registry: Facts
-    links: tuple[tuple[bytes, Facts], ...]
+    registry: looks.Facts | None
+    links: tuple[tuple[bytes, tuple[int, ...]], ...]
 
 
 class LinksGlance:
@@ -38,11 +37,11 @@ class LinksGlance:
         self._registry = registry
         self._seen: OrderedDict[Place, _Seen] = OrderedDict()
 
-    def registry(self) -> Facts:
+    def registry(self) -> looks.Facts | None:
         """How the registry looks: take it before the links are put right."""
-        return _facts(self._registry)
+        return looks.facts(self._registry)
 
-    def remember(self, place: Place, registry: Facts, entries: Sequence[Entry]) -> None:
+    def remember(self, place: Place, registry: looks.Facts | None, entries: Sequence[Entry]) -> None:
         """entries  what putting right came to, for every login; a place with one that failed is forgotten"""
         if any(entry.outcome not in ("linked", "migrated") for entry in entries):
             self._seen.pop(place, None)
@@ -56,23 +55,15 @@ class LinksGlance:
         seen = self._seen.get(place)
         return (
             seen is not None
-            and seen.registry == _facts(self._registry)
+            and seen.registry == looks.facts(self._registry)
             and all(_link(path) == facts for path, facts in seen.links)
         )
 
 
-def _link(path: bytes) -> Facts:
+def _link(path: bytes) -> tuple[int, ...]:
     """The link itself and where it leads."""
     try:
         link, there = os.lstat(path), os.stat(path)
     except OSError:
         return ()
     return link.st_ino, link.st_ctime_ns, there.st_dev, there.st_ino
-
-
-def _facts(path: bytes) -> Facts:
-    try:
-        found = os.stat(path)
-    except OSError:
-        return ()
-    return found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns

@@ -5,7 +5,6 @@ An agent's start asks for the block about the memory folder; in between hardly a
 
 from __future__ import annotations
 
-import os
 import time
 
 import msgspec
@@ -13,17 +12,16 @@ import msgspec
 from memd.memory.shared.access import Active
 from memd.memory.shared.slugs import INDEX
 from memd.memory.shared.tombstones import REMOVED
+from memd.service import looks
 
 SETTLED_NS = 2_000_000_000  # a file that changed later than that may change again without a sign
-
-Facts = tuple[int, int, int, int]
 
 
 class Glance(msgspec.Struct, frozen=True):
     """The store and its settings, its folder, its index and its tombstones. Compare two of them."""
 
     active: Active
-    facts: tuple[Facts | None, ...]
+    facts: tuple[looks.Facts | None, ...]
 
     def is_same(self, other: Glance) -> bool:
         """Settings are read anew whenever their files changed, into another object."""
@@ -43,12 +41,4 @@ def glance(active: Active) -> Glance:
     """A few looks at the disk; raises nothing."""
     folder = active.path
     paths = (folder, folder + b"/" + INDEX, folder + b"/" + REMOVED)
-    return Glance(active, tuple(_facts(path) for path in paths))
-
-
-def _facts(path: bytes) -> Facts | None:
-    try:
-        found = os.stat(path)
-    except OSError:
-        return None
-    return found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
+    return Glance(active, tuple(looks.facts(path) for path in paths))
