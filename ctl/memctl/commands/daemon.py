@@ -10,6 +10,7 @@ from memctl import client, quick
 from memd import __version__, protocol
 from memd.errors import MemdError, TryAgain
 
+START_TRIES = 5  # of the same version, while others start theirs
 DOWN_S = 10.0
 RELOAD_S = 10.0
 
@@ -53,14 +54,24 @@ def _up(*, quiet: bool, assume_yes: bool) -> int:
 
 
 def start() -> None:
-    """Have a daemon of this version run. raises MemdError"""
-    running = client.ping()
-    if running is not None and running.version != __version__:
-        print(f"memd {running.version} runs; restarting it as {__version__}", file=sys.stderr)
+    """Have a daemon of this version run, also where others start theirs as soon as none is there.
+
+    raises MemdError; TryAgain when another version runs again every time
+    """
+    running = client.ping() or client.start_daemon()
+    if running.version == __version__:
+        return
+    print(f"memd {running.version} runs; restarting it as {__version__}", file=sys.stderr)
+    for _ in range(START_TRIES):
         stop()
-        running = None
-    if running is None:
-        client.start_daemon()
+        running = client.start_daemon()
+        if running.version == __version__:
+            return
+    raise TryAgain(
+        f"memd {running.version} runs again each time it is stopped",
+        remedy="A service or another memctl starts that version: see `memctl doctor`, or install this one's"
+        " service with `memctl service install`.",
+    )
 
 
 def renew_hook() -> None:
@@ -103,8 +114,9 @@ def stop() -> None:
     deadline = time.monotonic() + DOWN_S
     while time.monotonic() < deadline:
         is_there = running is not None and processes.presence(running.pid, began) == "alive"
-        if not is_there and client.ping() is None:
-            return
+        now = client.ping()
+        if not is_there and (now is None or (running is not None and now.pid != running.pid)):
+            return  # gone, and if somebody serves, another one has started it since
         time.sleep(0.02)
     who = f"memd (pid {running.pid})" if running is not None else "memd"
     raise TryAgain(
