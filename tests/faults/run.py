@@ -1,6 +1,6 @@
 """Run everything of the matrix of faults, and say for each row what was tried and what came of it.
 
-    python tests/faults/run.py [--long] [--row N ...] [--list] [-- PYTEST WORDS]
+    python tests/faults/run.py [--long] [--row N ...] [--jobs N] [--list] [-- PYTEST WORDS]
 
 It ends with 0 when every row has tests and none of them failed. A row of which nothing ran, because all was
 skipped, is no failure, and is named with the reasons. What no test tries is printed as missing or open.
@@ -11,86 +11,24 @@ from __future__ import annotations
 
 import argparse
 import os
-import re
 import sys
 import time
 from collections import Counter
-from collections.abc import Generator, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT / part) for part in ("daemon", "ctl", "tests")]
 
 import pytest  # noqa: E402
 
-import support_points  # noqa: E402
 import support_scratch  # noqa: E402
+from faults.counting import Recorder, Tally  # noqa: E402
 from faults.rows import ROWS, Row  # noqa: E402
 
+MOST_JOBS = 4  # unless more are asked for: each runs daemons of its own
+COUNTED = ("-W", "ignore:Module already imported:pytest.PytestAssertRewriteWarning")
 LONG = {"MEMD_FULL_SWEEPS": "1"}
-_examples = re.compile(r"(\d+) passing examples?, (\d+) failing")
-
-
-class Tally:
-    """What one test came to: passed, failed, skipped or none; points tried, figures, why it was skipped."""
-
-    def __init__(self, outcome: str = "none") -> None:
-        self.outcome = outcome
-        self.points = 0
-        self.figures: list[str] = []
-        self.reason = ""
-        self.cpu_s = 0.0
-
-
-class Recorder:
-    """The plug-in: asks what each test tried, keeps how it ended, and prints nothing."""
-
-    def __init__(self) -> None:
-        self.tests: dict[str, Tally] = {}
-
-    def pytest_collection_finish(self, session: pytest.Session) -> None:
-        for item in session.items:
-            self.tests[item.nodeid] = Tally()
-
-    @pytest.hookimpl(wrapper=True)
-    def pytest_runtest_protocol(self, item: pytest.Item) -> Generator[None, Any, Any]:
-        before = sum(os.times()[:4])  # this process and its children that have ended
-        try:
-            return (yield)
-        finally:
-            self.tests[item.nodeid].cpu_s = sum(os.times()[:4]) - before
-
-    @pytest.hookimpl(wrapper=True)
-    def pytest_runtest_call(self, item: pytest.Item) -> Generator[None, Any, Any]:
-        support_points.taken()
-        tally = self.tests[item.nodeid]
-        try:
-            return (yield)
-        finally:
-            tally.points, tally.figures = support_points.taken()
-
-    @pytest.hookimpl(wrapper=True)
-    def pytest_runtest_makereport(
-        self, item: pytest.Item, call: pytest.CallInfo[None]
-    ) -> Generator[None, Any, Any]:
-        report = yield
-        tally = self.tests[item.nodeid]
-        if report.failed:
-            tally.outcome = "failed"
-        elif report.skipped and tally.outcome != "failed":
-            tally.outcome = "skipped"
-            tally.reason = _reason(report.longrepr)
-        if report.when == "call":
-            tally.outcome = "passed" if tally.outcome == "none" else tally.outcome
-            said = _examples.findall(getattr(item, "hypothesis_statistics", ""))
-            tally.points += sum(int(passed) + int(failed) for passed, failed in said)
-        return report
-
-
-def _reason(longrepr: object) -> str:
-    text = longrepr[2] if isinstance(longrepr, tuple) else str(longrepr)
-    return str(text).removeprefix("Skipped: ").strip()
 
 
 def belongs(nodeid: str, name: str) -> bool:
@@ -122,10 +60,11 @@ def sweep(rows: Sequence[Row], asked: argparse.Namespace, folder: Path) -> int:
         there.insert(0, "tests/faults")
     recorder = Recorder()
     began = time.monotonic()
-    status = pytest.main(
-        ["-q", "-p", "no:cacheprovider", f"--basetemp={folder / 't'}", *asked.words, *dict.fromkeys(there)],
-        plugins=[recorder],
-    )
+    words = ["-q", "-p", "no:cacheprovider", f"--basetemp={folder / 't'}", *COUNTED]
+    if asked.jobs > 1:
+        words += ["-n", str(asked.jobs), "--dist", "loadfile"]
+    os.environ["PYTEST_PLUGINS"] = "faults.counting"  # in every process that runs tests
+    status = pytest.main([*words, *asked.words, *dict.fromkeys(there)], plugins=[recorder])
     is_good = show(rows, recorder.tests, time.monotonic() - began)
     if status not in (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED):
         print(f"pytest itself ended with {int(status)}")
@@ -137,6 +76,9 @@ def _parsed(words: Sequence[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description="Run the matrix of faults and print its table.")
     parser.add_argument("--long", action="store_true", help="every point, 300 kills, a minute of clients")
     parser.add_argument("--row", type=int, action="append", help="only this row; may be repeated")
+    parser.add_argument(
+        "--jobs", type=int, default=min(os.cpu_count() or 1, MOST_JOBS), help="tests at a time"
+    )
     parser.add_argument("--list", action="store_true", help="print the rows and their tests, run nothing")
     parser.add_argument("words", nargs="*", help="more words for pytest, after --")
     return parser.parse_args(words)

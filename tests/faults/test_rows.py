@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from faults.counting import Tally
 from faults.rows import ROWS, Row
-from faults.run import Tally, belongs, show
+from faults.run import belongs, show
 
 ROOT = Path(__file__).resolve().parents[2]
 OF_THE_RUNNER = {"tests/faults/test_rows.py", "tests/faults/test_runner.py"}
