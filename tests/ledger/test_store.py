@@ -120,8 +120,7 @@ def test_only_the_batches_so_far_go_in_when_somebody_needs_the_writer(tmp_path: 
         assert ledger.problems() == []
 
 
-def test_a_large_group_is_found_whole_in_the_index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sqlite, "INDEX_BYTES", 10)
+def test_batches_of_both_lanes_that_come_together_are_found_whole_in_the_index(tmp_path: Path) -> None:
     old = "2020-01-01T00:00:00Z"
     coming = [
         batch(entry("first old", at=1, occurred_at=old), entry("first new", at=2)),
@@ -132,6 +131,35 @@ def test_a_large_group_is_found_whole_in_the_index(tmp_path: Path, monkeypatch: 
         for word in ("first", "second", "old", "new"):
             assert len(ledger.reader.search(word, Filter())) == 2
         assert ledger.problems() == []
+
+
+def test_batches_that_come_together_make_one_piece_of_the_index(tmp_path: Path) -> None:
+    """Also where each of them goes on with a session that is known, or says at last where it began."""
+
+    def pieces() -> int:
+        connection = apsw.Connection(str(ledger.root / "ledger.sqlite3"))
+        found: int = connection.execute("select count(distinct segid) from event_text_idx").get
+        connection.close()
+        return found
+
+    lost = (loss("torn", session=S2),)
+    with Ledger(tmp_path / "ledger") as ledger:
+        ledger.writer.append_all([batch(entry("begun", at=1), losses=lost)])
+        before = pieces()
+        ledger.writer.append_all(
+            [
+                batch(entry("gone on", at=2), sessions=(Session(id=S2, cwd="/there"),), losses=lost),
+                batch(entry("and said there", session=S2, at=1), source=b"a", cursor=b"1"),
+                batch(entry("and elsewhere", session="s-3"), source=b"b", cursor=b"1", is_restart=True),
+                batch(entry("and at last", at=3), source=b"a", cursor=b"2"),
+            ]
+        )
+        assert pieces() == before + 1
+        assert [hit.session for hit in ledger.reader.search("said", Filter(cwd="/there"))] == [S2]
+        assert ledger.problems() == []
+    with Ledger(tmp_path / "ledger") as ledger:  # what is asked of the database anew is the same
+        ledger.put(entry("later", session=S2, at=2))
+        assert [hit.session for hit in ledger.reader.search("later", Filter(cwd="/there"))] == [S2]
 
 
 def test_a_check_finds_segments_that_are_sealed_meanwhile(

@@ -63,6 +63,8 @@ class Plan(msgspec.Struct):
     lines: list[Line] = []
     touched: dict[str, Facts] = {}
     held: dict[str, Session] = {}  # what was said of sessions that a person had forgotten
+    begun: set[str] = set()  # sessions that were not known
+    placed: list[tuple[int, int]] = []  # checkout, session: those that were, and whose directory was not
     told: set[str] = set()  # sessions with a line of facts or losses
     checkouts: list[tuple[int, str]] = []
     events: list[tuple[object, ...]] = []
@@ -71,7 +73,7 @@ class Plan(msgspec.Struct):
     gone: list[tuple[int, int, int]] = []  # session, position, event
     turned: list[tuple[int, int, int]] = []  # is_side, session, position
     widened: dict[int, set[int]] = {}  # events that now stand in sessions of these checkouts too
-    moved: list[int] = []  # sessions whose checkout was learnt after their first events
+    moved: list[tuple[int, int]] = []  # session, checkout: learnt after its first events
     losses: list[tuple[int, str, bytes, str, int]] = []
     appended: Appended = Appended()
 
@@ -160,6 +162,7 @@ class Planner:
             if known is None:
                 self._memory.session += 1
                 facts = Facts(self._memory.session, native)
+                plan.begun.add(native)
                 plan.told.add(native)
             else:
                 facts = msgspec.structs.replace(known)
@@ -177,9 +180,11 @@ class Planner:
             before = msgspec.structs.astuple(facts)
             if said.cwd and not facts.cwd:
                 facts.cwd = said.cwd
-                facts.checkout = self._memory.checkout_of(said.cwd, plan.checkouts)
+                checkout = facts.checkout = self._memory.checkout_of(said.cwd, plan.checkouts)
+                if said.id not in plan.begun:
+                    plan.placed.append((checkout, facts.n))
                 if facts.last_position:
-                    plan.moved.append(facts.n)
+                    plan.moved.append((facts.n, checkout))
             if said.id in plan.held:
                 facts.title_from = "forgotten"
             if said.title and facts.title_from != "forgotten":

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import apsw
 
@@ -10,42 +10,36 @@ from memd.ledger.store import database
 from memd.ledger.store.interface import Batch
 from memd.ledger.store.planning import Facts, Plan
 
-_SESSION = (
+_BEGUN = (
     "insert into sessions(n, harness, native, checkout, title, title_from, started, last_activity, version,"
     " is_side, parent, forked_from, forked_at, last_position, events, side_events)"
-    " values(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?) on conflict(n) do update set checkout = excluded.checkout,"
-    " title = excluded.title, title_from = excluded.title_from, started = excluded.started,"
-    " last_activity = excluded.last_activity, version = excluded.version, is_side = excluded.is_side,"
-    " parent = excluded.parent, forked_from = excluded.forked_from, forked_at = excluded.forked_at,"
-    " last_position = excluded.last_position, events = excluded.events,"
-    " side_events = excluded.side_events"
+    " values(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"
+)
+_CHANGED = (
+    "update sessions set title = ?, title_from = ?, started = ?, last_activity = ?, version = ?, is_side = ?,"
+    " parent = ?, forked_from = ?, forked_at = ?, last_position = ?, events = ?, side_events = ? where n = ?"
 )
 
 
-Indexed = tuple[int, str, str]
-"""Number, scope and text of an event, as the index takes them."""
-
-
-def put(connection: apsw.Connection, batch: Batch, plan: Plan, segment: int, waiting: list[Indexed]) -> None:
-    """Everything a batch comes to. New texts are left in `waiting`, for `put_index`."""
+def put(connection: apsw.Connection, batch: Batch, plan: Plan, segment: int) -> None:
+    """Everything a batch comes to, but for `place`."""
     many = connection.executemany
     many("insert into checkouts(n, path) values(?, ?)", plan.checkouts)
-    many(_SESSION, (_session_row(batch.harness, facts) for facts in plan.touched.values()))
+    _put_sessions(connection, batch.harness, plan)
     if plan.events:
         many("insert into events values(?,?,?,?,?,?,?,?)", plan.events)
-        waiting += plan.index
+        plan.index.sort()  # the index wants ascending numbers: a step back makes it write what it has
+        many("insert into event_text(rowid, scope, content) values(?,?,?)", plan.index)
     many(
         "insert into session_events(session, position, is_side, event, at, segment) values(?,?,?,?,?,?)",
         ((*standing, segment) for standing in plan.standings),
     )
-    if plan.gone or plan.moved or plan.widened:
-        put_index(connection, waiting)  # before it is told to forget, or to see in another place
     if plan.turned:
         many("update session_events set is_side = ? where session = ? and position = ?", plan.turned)
     if plan.gone:
         take_out(connection, plan.gone)
-    for session in plan.moved:
-        _learn_checkout(connection, session)
+    for session, checkout in plan.moved:
+        _learn_checkout(connection, session, checkout)
     for event, checkouts in plan.widened.items():
         widen(connection, event, checkouts)
     if plan.told:
@@ -72,19 +66,30 @@ def put(connection: apsw.Connection, batch: Batch, plan: Plan, segment: int, wai
         )
 
 
-def put_index(connection: apsw.Connection, waiting: list[Indexed]) -> None:
-    """Index these texts; the list is empty afterwards."""
-    waiting.sort()  # the index wants ascending numbers: a step back makes it write what it has
-    connection.executemany("insert into event_text(rowid, scope, content) values(?,?,?)", waiting)
-    waiting.clear()
+def _put_sessions(connection: apsw.Connection, harness: str, plan: Plan) -> None:
+    begun, changed = [], []
+    for native, facts in plan.touched.items():
+        if native in plan.begun:
+            begun.append((facts.n, harness, native, facts.checkout, *_session_row(facts)))
+        else:
+            changed.append((*_session_row(facts), facts.n))
+    connection.executemany(_BEGUN, begun)
+    connection.executemany(_CHANGED, changed)
 
 
-def _session_row(harness: str, facts: Facts) -> tuple[object, ...]:
+def place(connection: apsw.Connection, plans: Sequence[Plan]) -> None:
+    """Note the directories that were learnt of sessions known before; after all batches of a transaction.
+
+    A statement that changes what refers to another table can be taken back alone, and before it the index
+    writes what it has gathered, as one more piece.
+    """
+    places = [place for plan in plans for place in plan.placed]
+    if places:
+        connection.executemany("update sessions set checkout = ? where n = ?", places)
+
+
+def _session_row(facts: Facts) -> tuple[object, ...]:
     return (
-        facts.n,
-        harness,
-        facts.native,
-        facts.checkout,
         facts.title,
         facts.title_from,
         facts.started,
@@ -154,9 +159,8 @@ def rescope(connection: apsw.Connection, event: int, checkouts: Iterable[int]) -
     return scope
 
 
-def _learn_checkout(connection: apsw.Connection, session: int) -> None:
+def _learn_checkout(connection: apsw.Connection, session: int, checkout: int) -> None:
     """The directory of a session came after its first events."""
-    checkout = connection.execute("select checkout from sessions where n = ?", (session,)).get
     events = list(
         database.fetch(
             connection,

@@ -10,8 +10,7 @@ States of a batch, and what the next start does when the process died there:
     appended    the segment has it, the rows have not   put in from the segment (`_take_up`)
     committed   rows, index, losses and cursor too      nothing
 
-Batches that come together share one transaction and one flush of a segment, and the index gets their texts
-last of all: anything that is written after an index in one transaction makes it write what it has gathered.
+Batches that come together share one transaction, one flush of a segment and one piece of the index.
 
 Sealing: the sealed form is written beside the growing one, the row says so, the growing one goes. A start
 that finds both takes the growing one as long as the row has not changed.
@@ -64,9 +63,6 @@ FORGET_AGAIN_S: Final = 60.0
 MERGE_PAGES: Final = 64
 MERGE_ALL_EVENTS: Final = 5000
 """After so many new events, if they are a tenth of all, the whole index is made one piece."""
-
-INDEX_BYTES: Final = 256 << 10
-"""So much text at a time is indexed, that one who needs the writer does not wait for a whole group of it."""
 
 MAX_FREE_PAGES: Final = 256
 SHRINK_PAGES: Final = 128
@@ -174,8 +170,6 @@ class SqliteWriter:
     ) -> list[Plan]:
         """All that the batches, or the first of them, come to but their lines; not committed."""
         plans: list[Plan] = []
-        waiting: list[rows.Indexed] = []
-        size = 0
         for batch in batches:
             if plans and is_awaited():
                 break
@@ -186,16 +180,12 @@ class SqliteWriter:
                     opened[batch.harness] = held = self._open_segment(batch.harness)
                     rows.put_segment(self._connection, held.number, batch.harness)
                 number = opened[batch.harness].number
-            rows.put(self._connection, batch, plan, number, waiting)
+            rows.put(self._connection, batch, plan, number)
             self._view.take(batch, plan)
             for facts in plan.touched.values():
                 self._memory.remember(batch.harness, facts)
             plans.append(plan)
-            size += sum(len(text) for _n, _scope, text in plan.index)
-            if size >= INDEX_BYTES:
-                rows.put_index(self._connection, waiting)
-                size = 0
-        rows.put_index(self._connection, waiting)
+        rows.place(self._connection, plans)
         return plans
 
     def _open_segment(self, harness: str) -> _Growing:

@@ -47,8 +47,8 @@ def put(link: Link, words: Words, machine: str, batch: Batch, plan: Plan) -> Non
     )
     if plan.gone:
         take_out(link, plan.gone)
-    for session in plan.moved:
-        _learn_checkout(link, session)
+    for session, checkout in plan.moved:
+        _learn_checkout(link, session, checkout)
     widen(link, plan.widened)
     if batch.is_restart:
         link.run(
@@ -150,8 +150,7 @@ def widen(link: Link, wanted: Mapping[int, Iterable[int]]) -> None:
     link.many("update events set scope = %s, words = words || %s::tsvector where n = %s", changes)
 
 
-def _learn_checkout(link: Link, session: int) -> None:
+def _learn_checkout(link: Link, session: int, checkout: int) -> None:
     """The directory of a session came after its first events."""
-    checkout = link.value("select checkout from sessions where n = %s", session)
     rows = link.rows("select distinct event from session_events where session = %s", session)
     widen(link, {event: (checkout,) for (event,) in rows})
