@@ -132,6 +132,7 @@ def _children() -> list[int]:
 def _held(root: str) -> Iterator[Path]:
     """A new folder whose lock says that somebody is at work in it."""
     folder = Path(tempfile.mkdtemp(prefix=PREFIX, dir=root))
+    folder.chmod(0o711)  # servers below it run as another user
     lock = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
     fcntl.flock(lock, fcntl.LOCK_EX)
     try:
