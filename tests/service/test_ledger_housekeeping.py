@@ -7,6 +7,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import apsw
 import pytest
 import trio
 from trio.testing import MockClock
@@ -74,6 +75,26 @@ async def test_the_log_is_brought_in_while_more_comes(tmp_path: Path) -> None:
             while not done.is_set():
                 await trio.lowlevel.checkpoint()
             nursery.cancel_scope.cancel()
+
+
+def test_after_all_housekeeping_the_log_takes_no_room(tmp_path: Path) -> None:
+    with Store(tmp_path / "ledger") as store:
+        log = tmp_path / "ledger/ledger.sqlite3-wal"
+        store.put(entry("word " * 4000))
+        assert not store.writer.wants_checkpoint(is_quiet=True), "more may come at once"
+        store.writer.rest()
+        reader = apsw.Connection(str(tmp_path / "ledger/ledger.sqlite3"))
+        reader.execute("begin; select count(*) from events")
+        assert store.writer.wants_checkpoint(is_quiet=True)
+        store.writer.checkpoint()
+        assert log.stat().st_size, "somebody reads in it"
+        reader.close()
+        assert store.writer.wants_checkpoint(is_quiet=True)
+        store.writer.checkpoint()
+        assert log.stat().st_size == 0
+        assert not store.writer.wants_checkpoint(is_quiet=True)
+        store.put(entry("more"))
+        assert store.problems() == []
 
 
 def test_at_rest_a_shorter_log_is_worth_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -68,7 +68,8 @@ MAX_FREE_PAGES: Final = 256
 SHRINK_PAGES: Final = 128
 LOG_PAGES: Final = 16_000
 QUIET_LOG_PAGES: Final = 2000
-"""How long the log gets while batches come, and at rest: a page that changes often is brought in once."""
+"""How long the log gets while batches come, and between them: a page that changes often is brought in once.
+After all housekeeping nothing is left of it."""
 
 
 class _Growing(msgspec.Struct):
@@ -399,7 +400,12 @@ class SqliteWriter:
         return apsw.SQLITE_OK
 
     def wants_checkpoint(self, *, is_quiet: bool = False) -> bool:
+        if is_quiet and self._is_resting():
+            return self._log_pages > 0
         return self._log_pages >= (QUIET_LOG_PAGES if is_quiet else LOG_PAGES)
+
+    def _is_resting(self) -> bool:
+        return self._is_merged and time.monotonic() - self._busy_at >= IDLE_S
 
     def checkpoint(self) -> None:
         with database.saying("checkpoint", self._path):
@@ -410,3 +416,7 @@ class SqliteWriter:
                 self._checkpointer.wal_autocheckpoint(0)
                 self._checkpointer.pragma("synchronous", "full")
             self._checkpointer.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_PASSIVE)
+            if self._is_resting():
+                with contextlib.suppress(apsw.BusyError):  # somebody reads it: another time
+                    self._checkpointer.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
+                    self._log_pages = 0
