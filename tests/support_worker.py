@@ -7,6 +7,7 @@ import select
 import subprocess
 import sys
 import time
+from collections.abc import Mapping
 from pathlib import Path
 
 from memd.harness.model import Environment
@@ -18,13 +19,13 @@ from support_daemon import SOURCES
 class Worker:
     """A real worker process, spoken to by its protocol."""
 
-    def __init__(self, home: Path) -> None:
+    def __init__(self, home: Path, variables: Mapping[str, str] = {}) -> None:
         self.home = home
         self.process = subprocess.Popen(
             [sys.executable, "-P", "-m", "memd.ledger.worker"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            env={"PYTHONPATH": SOURCES, "PATH": os.environ["PATH"]},
+            env={"PYTHONPATH": SOURCES, "PATH": os.environ["PATH"], **variables},
         )
         self._frames = messages.Frames()
         self._held: list[messages.AnyNews] = []

@@ -14,6 +14,7 @@ from memd.ledger import messages
 from memd.ledger.store.interface import GROUP_BYTES, GROUP_EVENTS
 from memd.ledger.worker import WINDOW
 from support_opencode import Store
+from support_shim import Shim, why_not
 from support_worker import Worker, entries
 
 CWD = "/work/somewhere"
@@ -129,6 +130,27 @@ def test_a_flush_is_answered_when_everything_is_acknowledged(worker: Worker, tmp
         if isinstance(news, messages.Flushed):
             break
     assert news == messages.Flushed(token=7)
+
+
+@pytest.mark.skipif(bool(why_not()), reason=why_not() or "files can fail to open")
+def test_a_file_that_could_not_be_opened_for_a_moment_is_read_soon_without_a_hint(tmp_path: Path) -> None:
+    shim = Shim(tmp_path, tmp_path)
+    worker = Worker(tmp_path, shim.variables)
+    try:
+        write(tmp_path, 1, 3)
+        with shim.failing(1000):
+            worker.begin()
+            worker.tell(messages.Watched(is_watched=True))  # nothing else makes it look again
+            while (news := worker.news()) is not None:
+                if isinstance(news, messages.Progress) and news.unreadable:
+                    break
+            assert news is not None
+            assert worker.read(0.5) is None
+        read = worker.read()
+        assert read is not None
+        assert len(entries(read)) == 3
+    finally:
+        worker.end()
 
 
 def test_a_worker_whose_daemon_is_gone_ends(worker: Worker, tmp_path: Path) -> None:

@@ -327,3 +327,18 @@ def _is_match(states: States, name: str) -> bool:
 @functools.cache
 def _matcher(part: str) -> re.Pattern[str]:
     return re.compile(fnmatch.translate(part))
+
+
+def mtime(folder: bytes) -> int:
+    """When names came or went in a folder, in nanoseconds; -1 where nobody can tell."""
+    try:
+        return os.stat(folder).st_mtime_ns
+    except OSError:
+        return -1
+
+
+def nearest(root: bytes) -> list[bytes]:
+    """The folder in which a store that is not there yet would begin to appear."""
+    while not os.path.isdir(root):
+        root = os.path.dirname(root)
+    return [root]

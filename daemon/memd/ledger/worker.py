@@ -31,6 +31,7 @@ from memd.ledger.known import Known
 from memd.ledger.messages import AnyNews, Frames, Rules
 from memd.ledger.outbox import Outbox
 from memd.ledger.reading import Reader, Unreadable
+from memd.ledger.retries import Retries
 from memd.ledger.rules import Wanted, is_below
 from memd.ledger.sources import Source, Walk
 from memd.ledger.store.interface import Batch
@@ -79,6 +80,7 @@ class Worker:
         self._waits: list[Wait] = []
         self._folders: dict[bytes, int] = {}  # folder -> its mtime when it was listed
         self._troubles = Troubles()
+        self._retries = Retries()
         self._beside: dict[bytes, Source] = {}
         self._has_begun = False
         self._filled = 0  # slices of back-fill
@@ -116,7 +118,7 @@ class Worker:
         if not self._has_begun:
             return RESCAN_S
         now = time.monotonic()
-        due = min(self._rescan_at, self._folders_at, self._assembly.due(now))
+        due = min(self._rescan_at, self._folders_at, self._assembly.due(now), self._retries.due)
         return max(0.0, min(due - now, FOLDERS_S))
 
     def _receive(self, wait_s: float) -> bool:
@@ -179,13 +181,15 @@ class Worker:
 
     def _look_about(self) -> None:
         now = time.monotonic()
+        for path in self._retries.take(now):
+            self._hint(path)
         if now >= self._rescan_at:
             self._rescan()
             is_blind = not self._is_watched or self._has_remote
             self._rescan_at = time.monotonic() + (BLIND_S if is_blind else RESCAN_S)
             self._folders_at = time.monotonic() + (BLIND_S if is_blind else FOLDERS_S)
         elif now >= self._folders_at:
-            if any(_mtime(folder) != seen for folder, seen in self._folders.items()):
+            if any(sources.mtime(folder) != seen for folder, seen in self._folders.items()):
                 self._rescan()
             self._folders_at = time.monotonic() + FOLDERS_S
 
@@ -196,16 +200,16 @@ class Worker:
         remote = sources.remote_roots()
         self._find_stores()
         for file in self._followed:
-            for folder in _nearest(os.path.dirname(file)):
-                folders[folder] = _mtime(folder)
+            for folder in sources.nearest(os.path.dirname(file)):
+                folders[folder] = sources.mtime(folder)
         self._troubles.begin_look(os.path.lexists)
         self._has_remote = False
         for adapter, store in [*self._stores, *self._extra]:
             walk = sources.walk(adapter, store, is_wanted=self._is_to_be_queued)
             news += walk.sources
             self._has_remote = self._has_remote or any(is_below(store.root, root) for root in remote)
-            for folder in walk.folders or _nearest(store.root):
-                folders[folder] = _mtime(folder)
+            for folder in walk.folders or sources.nearest(store.root):
+                folders[folder] = sources.mtime(folder)
             self._note_places(store, walk)
         for source in self._in_reading_order(news):
             self._back.append(source)
@@ -216,8 +220,10 @@ class Worker:
         self._is_told = False
 
     def _note_places(self, store: Store, walk: Walk) -> None:
+        self._retries.settle(walk.folders)
         for folder, reason in walk.blind.items():
             self._troubles.note_place(folder, reason, troubles.READABLE)
+            self._retries.note(folder, time.monotonic())
         if walk.is_cut:
             reason = f"it holds more than {sources.MAX_FILES} session files"
             self._troubles.note_place(store.root, reason, troubles.CUT)
@@ -282,7 +288,7 @@ class Worker:
         for source in self._in_reading_order(walk.sources):
             if source.path not in self._is_queued:
                 self._take_live(source)
-        fresh = {name: _mtime(name) for name in walk.folders}
+        fresh = {name: sources.mtime(name) for name in walk.folders}
         if not fresh.keys() <= self._folders.keys():
             self._folders.update(fresh)
             self._tell(messages.Folders(folders=tuple(self._folders)))
@@ -311,7 +317,9 @@ class Worker:
             )
         except Unreadable as reason:
             self._troubles.note(source.path, str(reason), reason.remedy)
-            if not reason.is_passing:
+            if reason.is_passing:
+                self._retries.note(source.path, time.monotonic())
+            else:
                 self._known.set_looks(source.path, now_facts)
             return
         except Exception as bug:  # noqa: BLE001  one odd source must not keep all others out
@@ -319,6 +327,7 @@ class Worker:
             self._known.set_looks(source.path, now_facts)
             return
         self._troubles.settle(source.path)
+        self._retries.settle((source.path,))
         for batch in made.batches:
             self._put(batch, is_live=is_live)
         if made.cursor:
@@ -453,20 +462,6 @@ class Worker:
 
 def _now_ms() -> int:
     return time.time_ns() // 1_000_000
-
-
-def _mtime(folder: bytes) -> int:
-    try:
-        return os.stat(folder).st_mtime_ns
-    except OSError:
-        return -1
-
-
-def _nearest(root: bytes) -> list[bytes]:
-    """The folder in which a store that is not there yet would begin to appear."""
-    while not os.path.isdir(root):
-        root = os.path.dirname(root)
-    return [root]
 
 
 def main() -> int:

@@ -26,6 +26,8 @@ T = TypeVar("T")
 LOGIN_NAMES = frozenset({b".claude.json", b".credentials.json", b"projects", b"settings.json"})
 WATCHED_FACTOR = 15  # so much more seldom everything is looked at while system events arrive
 OVERDUE_S = 60.0
+RETRY_S = (0.5, 2.0, 8.0, 30.0)  # after a look that failed, and failed again; then at the usual pace
+SETTLE_S = 1.0  # after one that changed something: what is put right may uncover the next
 BURST = 500  # changes at once, of which the system may have dropped some: look again a little later
 BURST_S = 2.0
 
@@ -49,6 +51,7 @@ class Healer:
         self._seen: dict[bytes, None] = {}
         self.on_config_homes: Callable[[list[bytes]], None] = lambda _: None
         self._again_at = 0.0
+        self._failures = 0  # looks in a row that could not do all they should
         self._has_recovered = False
         self._unhealed: tuple[Entry, ...] = ()
         self.trouble = ""
@@ -150,9 +153,10 @@ class Healer:
 
     async def _look(self) -> None:
         self._hint = trio.Event()
+        recovered: tuple[Entry, ...] | None = ()
         if self._settings.memory.heal and not self._has_recovered:
-            self._has_recovered = True
-            await self._attempt(lambda owner: owner.recover(now_ms=now_ms()))
+            recovered = await self._attempt(lambda owner: owner.recover(now_ms=now_ms()))
+            self._has_recovered = recovered is not None
         seen = tuple(self._seen)
         healed = await self._attempt(lambda owner: self._heal(owner, seen))
         if healed is not None:
@@ -165,6 +169,21 @@ class Healer:
         points = await self._attempt(lambda owner: owner.watch_points())
         if points is not None:
             self._watcher.follow(self._interest, points)
+        entries = (*(recovered or ()), *(healed or ()))
+        has_failed = None in (recovered, healed, logins, points)
+        self._plan(
+            has_failed=has_failed or any(entry.outcome == "failed" for entry in self._unhealed),
+            has_changed=any(entry.changed for entry in entries),
+        )
+
+    def _plan(self, *, has_failed: bool, has_changed: bool) -> None:
+        """When to look again, hints apart, if sooner than usual: events tell of changes, not of an end of
+        what failed, nor of what an interrupted merge had kept from sight."""
+        self._failures = self._failures + 1 if has_failed else 0
+        if 0 < self._failures <= len(RETRY_S):
+            self._again_at = trio.current_time() + RETRY_S[self._failures - 1]
+        elif has_changed:
+            self._again_at = trio.current_time() + SETTLE_S
 
     def _heal(self, owner: Ownership, seen: tuple[bytes, ...]) -> tuple[Entry, ...]:
         owner.config_homes([path for path in seen if may_be_login(path)])
