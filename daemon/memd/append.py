@@ -13,12 +13,15 @@ from memd.errors import DiskError
 
 
 def open_appending(path: bytes) -> tuple[int, int]:
-    """A descriptor that appends to `path`, made private when missing, and its size; raises DiskError."""
+    """A descriptor that reads and appends to `path`, made private when missing, and its size.
+
+    raises DiskError
+    """
     with disk.make_folders(os.path.dirname(path)) as folder:
         try:
             fd = os.open(
                 os.path.basename(path),
-                os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC,
+                os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC,
                 0o600,
                 dir_fd=folder.fd,
             )

@@ -36,4 +36,4 @@ def test_a_look_at_everything_forgets_places_and_what_is_gone() -> None:
     troubles.begin_look(lambda path: path == b"/there")
     assert [one.path for one in troubles.told()] == [b"/there"]
     troubles.forget()
-    assert not len(troubles)
+    assert troubles.told() == ()

@@ -6,6 +6,7 @@ import os
 import shutil
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -100,6 +101,21 @@ async def test_a_place_that_could_not_be_put_right_is_tried_each_time(kept: Kept
     kept.world.enroll(kept.agent)
     os.unlink(kept.entry)
     put(kept.entry, b"a file where the folder belongs")
+    await kept.ensure()
+    assert not kept.is_in_order()
+
+
+async def test_a_link_that_leads_nowhere_is_not_in_order(
+    kept: Kept, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kept.world.enroll(kept.agent)
+    remember = links_glance.LinksGlance.remember
+
+    def once_it_is_gone(glance: links_glance.LinksGlance, *told: Any) -> None:
+        shutil.rmtree(kept.world.owned(kept.agent))  # between the putting right and the look at it
+        remember(glance, *told)
+
+    monkeypatch.setattr(links_glance.LinksGlance, "remember", once_it_is_gone)
     await kept.ensure()
     assert not kept.is_in_order()
 

@@ -72,3 +72,12 @@ def test_a_disk_that_takes_a_part_gets_the_rest_and_one_that_is_full_costs_that_
     cut, *whole = path.read_text().splitlines()
     assert cut == LINE[:10]
     assert [json.loads(line)["event"] for line in whole] == ["one", "one"]
+
+
+def test_a_line_that_the_last_daemon_did_not_end_costs_no_other(path: Path) -> None:
+    path.write_text(LINE + LINE[:10])
+    for _ in range(2):
+        log = logs.LogFile(bytes(path), Log())
+        log.write(LINE)
+        log.close()
+    assert path.read_text() == LINE + LINE[:10] + "\n" + LINE * 2

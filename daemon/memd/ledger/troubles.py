@@ -48,9 +48,6 @@ class Troubles:
         """Other stores than before are going to be read, or the same by other rules."""
         self.begin_look(lambda _path: False)
 
-    def __len__(self) -> int:
-        return len(self._sources) + len(self._places)
-
     def told(self) -> tuple[Trouble, ...]:
         """The first `MAX_TOLD`: those that need a person before those that pass."""
         every = [*self._places.values(), *self._sources.values()]

@@ -42,11 +42,14 @@ class LinksGlance:
         return looks.facts(self._registry)
 
     def remember(self, place: Place, registry: looks.Facts | None, entries: Sequence[Entry]) -> None:
-        """entries  what putting right came to, for every login; a place with one that failed is forgotten"""
-        if any(entry.outcome not in ("linked", "migrated") for entry in entries):
+        """entries  what putting right came to, for every login; a place with one that failed, or that leads
+        nowhere, is forgotten"""
+        links = tuple((entry.path, _link(entry.path)) for entry in entries)
+        is_right = all(entry.outcome in ("linked", "migrated") for entry in entries)
+        if not is_right or not all(facts for _path, facts in links):
             self._seen.pop(place, None)
             return
-        self._seen[place] = _Seen(registry, tuple((entry.path, _link(entry.path)) for entry in entries))
+        self._seen[place] = _Seen(registry, links)
         while len(self._seen) > MAX_PLACES:
             self._seen.popitem(last=False)
 

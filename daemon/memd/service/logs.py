@@ -37,14 +37,18 @@ class LogFile:
         self._say(line)
         try:
             if self._fd < 0:
-                self._fd, self._size = append.open_appending(self._path)
+                self._open()
             if self._size and self._size + len(line) > self._settings.max_bytes:
                 self.close()
                 append.rotate(self._path, self._settings.keep)
-                self._fd, self._size = append.open_appending(self._path)
+                self._open()
             self._put(b"\n" + line if self._is_cut else line)
         except (OSError, DiskError):
             self.close()  # the next line tries again
+
+    def _open(self) -> None:
+        self._fd, self._size = append.open_appending(self._path)
+        self._is_cut = self._size > 0 and os.pread(self._fd, 1, self._size - 1) != b"\n"
 
     def _put(self, line: bytes) -> None:
         left = memoryview(line)
