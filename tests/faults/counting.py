@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import re
+import time
 from collections.abc import Generator, Iterable, Mapping
 from typing import Any
 
@@ -81,6 +82,11 @@ class Recorder:
 
     def __init__(self) -> None:
         self.tests: dict[str, Tally] = {}
+        self._began = time.monotonic()
+
+    def seconds(self) -> float:
+        """Since it was made."""
+        return time.monotonic() - self._began
 
     def _expect(self, names: Iterable[str]) -> None:
         for name in names:

@@ -12,7 +12,6 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-import time
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -59,13 +58,12 @@ def sweep(rows: Sequence[Row], asked: argparse.Namespace, folder: Path) -> int:
     if not asked.row:
         there.insert(0, "tests/faults")
     recorder = Recorder()
-    began = time.monotonic()
     words = ["-q", "-p", "no:cacheprovider", f"--basetemp={folder / 't'}", *COUNTED]
     if asked.jobs > 1:
         words += ["-n", str(asked.jobs), "--dist", "loadfile"]
     os.environ["PYTEST_PLUGINS"] = "faults.counting"  # in every process that runs tests
     status = pytest.main([*words, *asked.words, *dict.fromkeys(there)], plugins=[recorder])
-    is_good = show(rows, recorder.tests, time.monotonic() - began)
+    is_good = show(rows, recorder.tests, recorder.seconds())
     if status not in (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED):
         print(f"pytest itself ended with {int(status)}")
         return int(status)

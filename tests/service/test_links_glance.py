@@ -105,9 +105,7 @@ async def test_a_place_that_could_not_be_put_right_is_tried_each_time(kept: Kept
     assert not kept.is_in_order()
 
 
-async def test_a_link_that_leads_nowhere_is_not_in_order(
-    kept: Kept, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_link_that_leads_nowhere_is_not_in_order(kept: Kept, monkeypatch: pytest.MonkeyPatch) -> None:
     kept.world.enroll(kept.agent)
     remember = links_glance.LinksGlance.remember
 
