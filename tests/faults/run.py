@@ -25,6 +25,7 @@ import support_scratch  # noqa: E402
 from faults.counting import Recorder, Tally  # noqa: E402
 from faults.rows import ROWS, Row  # noqa: E402
 
+LONGEST = ("tests/soak", "tests/faults/test_instances.py", "tests/faults/test_failing_calls.py")  # so: first
 MOST_JOBS = 4  # unless more are asked for: each runs daemons of its own
 COUNTED = ("-W", "ignore:Module already imported:pytest.PytestAssertRewriteWarning")
 LONG = {"MEMD_FULL_SWEEPS": "1"}
@@ -56,11 +57,11 @@ def sweep(rows: Sequence[Row], asked: argparse.Namespace, folder: Path) -> int:
     """Run the tests of these rows, with all they put anywhere below `folder`; the status to end with."""
     there = [name for row in rows for name in row.tests if Path(name.split("::")[0]).exists()]
     if not asked.row:
-        there.insert(0, "tests/faults")
+        there = [*LONGEST, "tests/faults", *there]
     recorder = Recorder()
     words = ["-q", "-p", "no:cacheprovider", f"--basetemp={folder / 't'}", *COUNTED]
     if asked.jobs > 1:
-        words += ["-n", str(asked.jobs), "--dist", "loadfile"]
+        words += ["-n", str(asked.jobs), "--dist", "loadfile", "--no-loadscope-reorder"]
     os.environ["PYTEST_PLUGINS"] = "faults.counting"  # in every process that runs tests
     status = pytest.main([*words, *asked.words, *dict.fromkeys(there)], plugins=[recorder])
     is_good = show(rows, recorder.tests, recorder.seconds())
