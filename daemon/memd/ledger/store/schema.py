@@ -18,8 +18,7 @@ anything is written, its log included.
     runs, deliveries   launches with their leases, and what each told its session
     handoffs           notes from one session to the next
 
-The index is told to merge its pieces late and many at once: during a back-fill every merge costs, and `tidy`
-does it when nothing comes.
+The index is told to merge its pieces late and many at once; `memd.ledger.store.pieces` says more.
 
 Two partial unique indexes make a lease and an open handoff exclusive, whoever writes.
 

@@ -41,6 +41,7 @@ from memd.ledger.store.interface import (
     T,
     never,
 )
+from memd.ledger.store.pieces import Pieces
 from memd.ledger.store.planning import Plan, Planner
 from memd.ledger.store.repairing import Repairer
 from memd.ledger.store.sqlite_reader import SqliteReader
@@ -55,14 +56,10 @@ REST_S: Final = 600.0
 """A segment to which nothing came for so long is sealed."""
 
 IDLE_S: Final = 5.0
-"""The index is merged when nothing came for so long: during a back-fill that would only cost twice."""
+"""The index is merged when nothing came for so long."""
 
 FORGET_AGAIN_S: Final = 60.0
 """Between two tries to go on with a forgetting that failed: its last steps write as much as the ledger is."""
-
-MERGE_PAGES: Final = 64
-MERGE_ALL_EVENTS: Final = 5000
-"""After so many new events, if they are a tenth of all, the whole index is made one piece."""
 
 MAX_FREE_PAGES: Final = 256
 SHRINK_PAGES: Final = 128
@@ -105,8 +102,6 @@ class SqliteWriter:
         self._growing: dict[str, _Growing] = {}
         self._retired: list[int] = []
         self._busy_at = time.monotonic()
-        self._is_merged = False
-        self._is_merging_all = False
         self._forget_at = 0.0
         drop_copy(root)
         with database.saying("read", self._path):
@@ -116,6 +111,9 @@ class SqliteWriter:
             self._view = View(self._connection)
             self._forgetter = Forgetter(self._connection, self._segments, self._codec, self._forgotten)
             self._number = self._connection.execute("select coalesce(max(n), 0) from segments").get
+        with database.saying("write", self._path):
+            self._pieces = Pieces(self._connection)
+            self._pieces.settle()
         self._take_up()
 
     def close(self) -> None:
@@ -136,6 +134,7 @@ class SqliteWriter:
         is_in = False
         try:
             with database.saying("write", self._path), database.transaction(self._connection):
+                self._pieces.expect(batches)
                 plans = self._put_rows(batches, opened, is_awaited)
                 for harness, held in opened.items():
                     self._put_lines(harness, held, batches, plans)
@@ -151,12 +150,13 @@ class SqliteWriter:
                 self._retired += [held.number for held in opened.values()]
                 self._memory.reset()
                 self._view.reset()
+                self._pieces.reset()
         self._retired.clear()
         for held in opened.values():
             held.is_new = False
         self._growing.update((name, held) for name, held in opened.items() if held.size < SEAL_BYTES)
         self._busy_at = time.monotonic()
-        self._is_merged = False
+        self._pieces.note()
         return [plan.appended for plan in plans]
 
     def _drop_new(self, opened: Mapping[str, _Growing]) -> None:
@@ -315,7 +315,9 @@ class SqliteWriter:
                 self._retired.clear()
             if self._seal_one():
                 return True
-            return now - self._busy_at >= IDLE_S and (self._merge() or self._shrink())
+            return now - self._busy_at >= IDLE_S and (
+                self._pieces.merge(self._memory.total()) or self._shrink()
+            )
 
     def seal_all(self) -> None:
         """Seal everything that grows, as at the end of a long rest."""
@@ -344,27 +346,6 @@ class SqliteWriter:
             self._connection.execute("update segments set state = 'sealed' where n = ?", (number,))
         self._segments.drop_plain(harness, number)
         return True
-
-    def _merge(self) -> bool:
-        """Bring the index closer to one piece: what came lately always, all of it when much has come."""
-        if self._is_merged:
-            return False
-        total = self._memory.total()
-        merged: int = self._connection.execute("select value from meta where key = 'index_merged'").get or 0
-        is_due = total - merged >= max(MERGE_ALL_EVENTS, total // 10)
-        pages = MERGE_PAGES
-        if is_due and not self._is_merging_all:
-            self._is_merging_all = True
-            pages = -MERGE_PAGES  # chooses all pieces; the steps that follow go on with them
-        before = self._connection.total_changes()
-        with database.transaction(self._connection):
-            self._connection.execute("insert into event_text(event_text, rank) values('merge', ?)", (pages,))
-            # a step without anything to do changes fewer than two rows
-            self._is_merged = self._connection.total_changes() - before < 2
-            if self._is_merged and self._is_merging_all:
-                self._is_merging_all = False
-                self._connection.execute("insert or replace into meta values('index_merged', ?)", (total,))
-        return not self._is_merged
 
     def _shrink(self) -> bool:
         """Give some of the pages back that merging has left free."""
@@ -405,7 +386,7 @@ class SqliteWriter:
         return self._log_pages >= (QUIET_LOG_PAGES if is_quiet else LOG_PAGES)
 
     def _is_resting(self) -> bool:
-        return self._is_merged and time.monotonic() - self._busy_at >= IDLE_S
+        return self._pieces.is_merged and time.monotonic() - self._busy_at >= IDLE_S
 
     def checkpoint(self) -> None:
         with database.saying("checkpoint", self._path):
