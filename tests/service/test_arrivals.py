@@ -7,6 +7,7 @@ import pytest
 from memd.ledger.messages import Read
 from memd.ledger.store.interface import Batch
 from memd.service.arrivals import TOGETHER_BYTES, Arrivals
+from support_ledger import batch, entry
 
 PIECE = TOGETHER_BYTES // 3
 
@@ -47,3 +48,16 @@ def test_one_that_is_too_large_goes_alone() -> None:
     arrivals.add(read(2, is_more=False), 10)
     assert arrivals.take().numbers == (1,)
     assert arrivals.take().numbers == (2,)
+
+
+def test_it_knows_how_many_events_wait() -> None:
+    arrivals = Arrivals()
+    for number, count in enumerate((3, 0, 2)):
+        coming = batch(*(entry(f"{number} {at}") for at in range(count)))
+        arrivals.add(Read(number=number, batches=(coming,), is_more=True), 2 * PIECE)
+    assert arrivals.events == 5
+    arrivals.take()
+    assert arrivals.events == 2
+    arrivals.take()
+    arrivals.take()
+    assert arrivals.events == 0

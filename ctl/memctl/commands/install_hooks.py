@@ -96,18 +96,7 @@ def _install(options: argparse.Namespace) -> int:
         for _, folder in hook_places.empty(adapters, variables(), is_named=bool(options.agent))
     ]
     with hook_record.lock() if options.apply else contextlib.nullcontext():
-        record = hook_record.read()
-        changes = [
-            hook_install.plan_install(
-                place.agent,
-                place.hooks,
-                place.settings,
-                record.of(place.agent, place.settings.path),
-                interpreter,
-                hook_interpreter.runs,
-            )
-            for place in places
-        ]
+        changes = hook_install.plan_installs(places, hook_record.read(), interpreter, hook_interpreter.runs)
         changes = _together(places, changes)
         if options.apply and any(change.state != "refused" for change in changes):
             hook_files.place()  # before anything names it

@@ -11,7 +11,7 @@ from __future__ import annotations
 import difflib
 import os
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Literal, Protocol
 
 import msgspec
@@ -23,13 +23,14 @@ from memctl.hooks import record as hook_record
 from memctl.hooks import settings as hook_settings
 from memctl.hooks import shapes as hook_shapes
 from memctl.hooks import toml as hook_toml
-from memctl.hooks.record import Installed
+from memctl.hooks.record import Installed, Record
 from memctl.hooks.settings import Edited, Found, Wanted
 from memctl.paths import shown
 from memd import __version__
 from memd.errors import CannotCreate, MemdError, Refused
 
 if TYPE_CHECKING:
+    from memctl.hooks.places import Place
     from memd.harness.hooking import HookEvent, Hooks, Settings
 
 State = Literal[
@@ -117,6 +118,23 @@ def plan_install(
     runs         whether an interpreter that an installed command names still does
     """
     return _guarded(agent, place, lambda: _install(agent, hooks, place, noted, interpreter, runs))
+
+
+def plan_installs(
+    places: Iterable[Place], record: Record, interpreter: bytes, runs: Callable[[str], bool]
+) -> list[Change]:
+    """The plan for each place; see `plan_install`."""
+    return [
+        plan_install(
+            place.agent,
+            place.hooks,
+            place.settings,
+            record.of(place.agent, place.settings.path),
+            interpreter,
+            runs,
+        )
+        for place in places
+    ]
 
 
 def plan_uninstall(agent: str, hooks: Hooks, place: Settings, noted: Installed | None) -> Change:

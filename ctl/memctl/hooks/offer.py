@@ -44,18 +44,8 @@ def unwired(*, start: bool) -> list[Change]:
     places = hook_places.present(adapters, homes, variables, is_named=False)
     if not places:
         return []
-    record = hook_record.read()
-    interpreter = hook_interpreter.current()
-    changes = (
-        hook_install.plan_install(
-            place.agent,
-            place.hooks,
-            place.settings,
-            record.of(place.agent, place.settings.path),
-            interpreter,
-            hook_interpreter.runs,
-        )
-        for place in places
+    changes = hook_install.plan_installs(
+        places, hook_record.read(), hook_interpreter.current(), hook_interpreter.runs
     )
     return [change for change in changes if change.state == "refused" or change.is_needed]
 

@@ -7,6 +7,7 @@ somebody waits for, and the last of all, does not.
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from memd.ledger.messages import Read
@@ -31,6 +32,7 @@ class Arrivals:
     def __init__(self) -> None:
         self._reads: deque[tuple[Read, int]] = deque()
         self._size = 0
+        self.events = 0  # of all that wait
 
     def __bool__(self) -> bool:
         return bool(self._reads)
@@ -39,6 +41,7 @@ class Arrivals:
         """size: of its message, in bytes"""
         self._reads.append((read, size))
         self._size += size
+        self.events += _events(read.batches)
 
     @property
     def is_due(self) -> bool:
@@ -53,10 +56,16 @@ class Arrivals:
         while self._reads and (not taken or size + self._reads[0][1] <= TOGETHER_BYTES):
             taken.append(self._reads.popleft())
             size += taken[-1][1]
+        batches = tuple(batch for read, _ in taken for batch in read.batches)
         self._size -= size
+        self.events -= _events(batches)
         return Taken(
             numbers=tuple(read.number for read, _ in taken),
-            batches=tuple(batch for read, _ in taken for batch in read.batches),
+            batches=batches,
             is_live=any(read.is_live for read, _ in taken),
             size=size,
         )
+
+
+def _events(batches: Sequence[Batch]) -> int:
+    return sum(len(batch.entries) for batch in batches)

@@ -93,6 +93,7 @@ class Importer:
         self._is_watched = False
         self._is_retiring = False
         self._batch: trio.Event | None = None
+        self._arrivals = Arrivals()
         self.progress = messages.Progress(sources=0, total_bytes=0, left_sources=0, left_bytes=0)
         self.state = "starting"
         self.trouble = ""
@@ -248,7 +249,8 @@ class Importer:
 
     async def _listen(self, stdout: trio.abc.ReceiveStream) -> None:
         """Put in what comes, to the end. Nothing is read meanwhile: two threads that take turns cost more."""
-        frames, arrivals = messages.Frames(), Arrivals()
+        frames = messages.Frames()
+        arrivals = self._arrivals = Arrivals()
         is_over = False
         while not is_over:
             with trio.move_on_after(GATHER_S if arrivals else math.inf) as gathering:
@@ -291,7 +293,7 @@ class Importer:
                 if str(reason) != self.trouble:
                     log.error("import.refused", reason=str(reason), harness=batches[0].harness)
                 self.trouble, self.remedy = str(reason), reason.remedy
-                self.held = sum(len(batch.entries) for batch in batches)
+                self.held = sum(len(batch.entries) for batch in batches) + self._arrivals.events
                 await trio.sleep(RETRY_S)
                 continue
             self.trouble, self.held = "", 0
