@@ -24,7 +24,7 @@ T = TypeVar("T")
 MAX_TEXT_BYTES = 64 * 1024
 """Text of one event, in row, index and segment alike."""
 
-BATCH_EVENTS = 480
+BATCH_EVENTS = 240
 BATCH_BYTES = 160 * 1024
 """A batch within both keeps the writer for a few milliseconds: so long urgent work waits at most, and for the
 end of the transaction."""

@@ -18,7 +18,7 @@ from memd.ledger.store.interface import Batch
 MANY: Final = 400
 """So many pieces cost a search a tenth of a second: from there on they are merged during a back-fill too."""
 
-FILL_BYTES: Final = 256 << 10
+FILL_BYTES: Final = 64 << 10
 """Characters that come at once, from which on it is a back-fill."""
 
 SETTINGS: Final = {"automerge": 64, "crisismerge": 1000}
