@@ -3,7 +3,8 @@
     run.py [--quick] [--write FILE] [bench_import bench_append ...]
 
 --quick   small corpora and few rounds, some minutes: to see that all of it runs, not for figures
---write   put the table into a page, in place of the one between its two marks
+--write   put the table into a page, in place of the one between its two marks; of benchmarks that are named
+          only their sections are replaced, and say so
 """
 
 from __future__ import annotations
@@ -17,6 +18,8 @@ import re
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+
+from measure import SECTIONS, Row, at
 
 BENCHES = (
     "bench_daemon",
@@ -75,8 +78,10 @@ def main() -> int:
             print(f"\n{name} could not be measured: {type(reason).__name__}: {reason}", file=sys.stderr)
             failed.append(name)
         if options.write:  # each time, so that a run that is stopped leaves what it has
-            table = render((began, os.getloadavg()[0]), failed, is_quick=options.quick)
-            options.write.write_text(replaced(options.write.read_text(), table))
+            load = began, os.getloadavg()[0]
+            page = options.write.read_text()
+            table = anew(page, load) if options.benches else render(load, failed, is_quick=options.quick)
+            options.write.write_text(replaced(page, table))
     print(f"\n{missed} targets missed" if missed else "\nevery target met")
     return min(missed + len(failed), 125)
 
@@ -89,35 +94,59 @@ def replaced(page: str, table: str) -> str:
 
 def render(load: tuple[float, float], failed: Sequence[str], *, is_quick: bool) -> str:
     """The table of what was measured so far, in Markdown."""
-    from measure import SECTIONS, at
-
-    when = datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%d")
     lines = [
-        f"Measured on {when}, {platform.system()} {platform.release()}, {os.cpu_count()} processors"
-        f" ({_processor()}), Python {platform.python_version()}; load average {load[0]:.1f} at the start and"
-        f" {load[1]:.1f} at the end{'; the quick form, whose figures mean little' if is_quick else ''}.",
-        "",
+        f"Measured on {_today()}, {platform.system()} {platform.release()}, {os.cpu_count()} processors"
+        f" ({_processor()}), Python {platform.python_version()}; {_load(load)}"
+        f"{'; the quick form, whose figures mean little' if is_quick else ''}.\n",
+        *(section(title, rows) for title, rows in SECTIONS),
+        *(f"{name} could not be measured in this run.\n" for name in failed),
     ]
-    for title, rows in SECTIONS:
-        lines += [
-            f"### {title[0].upper()}{title[1:]}",
-            "",
-            "| what / beside what | | ours | spread | beside | spread | ratio | at most | |",
-            "| --- | --- | ---: | --- | ---: | --- | ---: | ---: | --- |",
-        ]
-        for row in rows:
-            word = "p50" if row.quantile == 0.5 else f"p{row.quantile * 100:.0f}"
-            is_shown = row.target >= NO_TARGET or "for scale" in row.what or "(shown)" in row.what
-            verdict = "" if is_shown else "met" if row.ratio <= row.target else "**missed**"
-            lines.append(
-                f"| {row.what} | {word} | {_number(at(row.ours, row.quantile))} {row.unit} |"
-                f" {_spread(row.ours)} | {_number(at(row.floor, row.quantile))} {row.unit} |"
-                f" {_spread(row.floor)} | {row.ratio:.2f} | {'' if is_shown else f'{row.target:g}'} |"
-                f" {verdict} |"
-            )
-        lines.append("")
-    lines += [f"{name} could not be measured in this run.\n" for name in failed]
     return "\n".join(lines)
+
+
+def anew(page: str, load: tuple[float, float]) -> str:
+    """The table of the page with the sections that were measured so far in place of those of their names."""
+    from measure import SECTIONS
+
+    head, *parts = re.split(
+        r"^(?=### )", page.partition(BEGIN)[2].partition(END)[0].strip() + "\n", flags=re.M
+    )
+    kept = {part.partition("\n")[0]: part.rstrip() + "\n" for part in parts}
+    note = f"Measured by itself on {_today()}; {_load(load)}."
+    for title, rows in SECTIONS:
+        made = section(title, rows, note)
+        kept[made.partition("\n")[0]] = made
+    return "\n".join([head.rstrip() + "\n", *kept.values()])
+
+
+def section(title: str, rows: Sequence[Row], note: str = "") -> str:
+    """One benchmark's part of the table."""
+    lines = [
+        f"### {title[0].upper()}{title[1:]}",
+        "",
+        *([note, ""] if note else []),
+        "| what / beside what | | ours | spread | beside | spread | ratio | at most | |",
+        "| --- | --- | ---: | --- | ---: | --- | ---: | ---: | --- |",
+    ]
+    for row in rows:
+        word = "p50" if row.quantile == 0.5 else f"p{row.quantile * 100:.0f}"
+        is_shown = row.target >= NO_TARGET or "for scale" in row.what or "(shown)" in row.what
+        verdict = "" if is_shown else "met" if row.ratio <= row.target else "**missed**"
+        lines.append(
+            f"| {row.what} | {word} | {_number(at(row.ours, row.quantile))} {row.unit} |"
+            f" {_spread(row.ours)} | {_number(at(row.floor, row.quantile))} {row.unit} |"
+            f" {_spread(row.floor)} | {row.ratio:.2f} | {'' if is_shown else f'{row.target:g}'} |"
+            f" {verdict} |"
+        )
+    return "\n".join([*lines, ""])
+
+
+def _today() -> str:
+    return datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%d")
+
+
+def _load(load: tuple[float, float]) -> str:
+    return f"load average {load[0]:.1f} at the start and {load[1]:.1f} at the end"
 
 
 def _number(value: float) -> str:

@@ -54,3 +54,19 @@ def test_rows_say_what_was_met_missed_and_only_shown(run: ModuleType) -> None:
 
 def test_every_benchmark_is_in_the_one_command(run: ModuleType) -> None:
     assert {path.stem for path in BENCH.glob("bench_*.py")} == set(run.BENCHES)
+
+
+def test_a_benchmark_that_is_named_replaces_its_own_sections_and_says_so(run: ModuleType) -> None:
+    measure = importlib.import_module("measure")
+    measure.section("one", [measure.Row("a", [1.0], [1.0], "ms", 2.0)])
+    measure.section("two", [measure.Row("b", [1.0], [1.0], "ms", 2.0)])
+    first = run.replaced(f"above\n{run.BEGIN}\n{run.END}\n", run.render((0.1, 0.2), [], is_quick=False))
+    measure.SECTIONS[:] = [("two", [measure.Row("b", [3.0], [1.0], "ms", 2.0)])]
+    page = run.replaced(first, run.anew(first, (0.5, 0.75)))
+    assert "### One\n\n| what" in page
+    assert page.count("### Two\n\nMeasured by itself on ") == 1
+    assert "load average 0.5 at the start and 0.8 at the end" in page
+    assert "| b | p50 | 3 ms |  | 1 ms |  | 3.00 | 2 | **missed** |" in page
+    assert "| a | p50 | 1 ms |  | 1 ms |  | 1.00 | 2 | met |" in page
+    assert "load average 0.1 at the start" in page
+    assert run.replaced(page, run.anew(page, (0.5, 0.75))) == page
