@@ -81,6 +81,25 @@ def test_a_back_fill_that_was_cut_off_leaves_no_setting_behind(ledger: Looked) -
     ledger.writer.close()
 
 
+def test_a_ledger_opens_although_its_settings_cannot_be_written(
+    ledger: Looked, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ledger.fill(3)
+    ledger.close()
+
+    def full(_pieces: pieces.Pieces, name: str, value: int) -> None:
+        raise apsw.FullError("database or disk is full")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(pieces.Pieces, "_set", full)
+        ledger.writer = SqliteWriter(bytes(ledger.root))
+    assert ledger.automerge == 0
+    ledger.fill(2, first=3)
+    ledger.writer.rest()
+    assert ledger.automerge == pieces.SETTINGS["automerge"]
+    ledger.writer.close()
+
+
 def test_a_transaction_that_failed_does_not_change_how_it_goes_on(
     ledger: Looked, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -42,10 +42,12 @@ class Pieces:
         """Have the settings of rest; also where a back-fill was cut off, or an older memd kept the index."""
         known = dict(database.fetch(self._connection, "select k, v from event_text_config"))
         if any(known.get(name) != value for name, value in SETTINGS.items()):
-            with database.transaction(self._connection):
-                for name, value in SETTINGS.items():
-                    self._set(name, value)
-        self._recall()
+            try:
+                with database.transaction(self._connection):
+                    for name, value in SETTINGS.items():
+                        self._set(name, value)
+            finally:
+                self._recall()
 
     def expect(self, batches: Iterable[Batch]) -> None:
         """These are going to be put in, in the transaction that is open."""

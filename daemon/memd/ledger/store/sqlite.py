@@ -28,7 +28,7 @@ import apsw
 import msgspec
 
 from memd.errors import DiskError
-from memd.ledger.segments import SEAL_BYTES, VERSION, Codec, HeadLine, Line, Segments
+from memd.ledger.segments import SEAL_BYTES, VERSION, Codec, HeadLine, Segments
 from memd.ledger.store import database, rows, tails
 from memd.ledger.store.checking import Checker, drop_copy
 from memd.ledger.store.forgetting import Forgetter
@@ -111,9 +111,9 @@ class SqliteWriter:
             self._view = View(self._connection)
             self._forgetter = Forgetter(self._connection, self._segments, self._codec, self._forgotten)
             self._number = self._connection.execute("select coalesce(max(n), 0) from segments").get
-        with database.saying("write", self._path):
             self._pieces = Pieces(self._connection)
-            self._pieces.settle()
+        with contextlib.suppress(DiskError), database.saying("write", self._path):
+            self._pieces.settle()  # on a full disk later, or never: that only costs time
         self._take_up()
 
     def close(self) -> None:
@@ -148,9 +148,10 @@ class SqliteWriter:
             if not is_in:
                 # what the files have beyond their marks is unknown: the next batch begins a new segment
                 self._retired += [held.number for held in opened.values()]
-                self._memory.reset()
                 self._view.reset()
-                self._pieces.reset()
+                with database.saying("read", self._path):
+                    self._memory.reset()
+                    self._pieces.reset()
         self._retired.clear()
         for held in opened.values():
             held.is_new = False
@@ -200,13 +201,14 @@ class SqliteWriter:
         self, harness: str, held: _Growing, batches: Sequence[Batch], plans: Sequence[Plan]
     ) -> None:
         """Append what the batches say to the segment, flushed; how far it reaches goes in with the rows."""
-        lines: list[Line] = []
+        parts: list[bytes] = []  # one batch at a time: nothing else runs while one is encoded
         if not held.size:
-            lines.append(HeadLine(v=VERSION, harness=harness, number=held.number))
+            head = HeadLine(v=VERSION, harness=harness, number=held.number)
+            parts.append(self._codec.encode((head,)))
         for batch, plan in zip(batches, plans, strict=False):  # fewer plans, if somebody waits
             if batch.harness == harness:
-                lines += plan.lines
-        data = self._codec.encode(lines)
+                parts.append(self._codec.encode(plan.lines))
+        data = b"".join(parts)
         self._segments.append(harness, held.number, held.size, data)
         held.size += len(data)
         held.touched = time.monotonic()
