@@ -66,7 +66,7 @@ GROUPS: tuple[tuple[str, tuple[tuple[str, str, str], ...]], ...] = (
         "look after memd",
         (
             ("setup", "setup", "set memd up on this machine, step by step"),
-            ("up", "daemon", "start memd, or restart one that is older than this package"),
+            ("up", "daemon", "start memd, or restart one of another version"),
             ("down", "daemon", "stop memd"),
             ("status", "status", "what memd does and whether it is well"),
             ("doctor", "doctor", "check the installation, with a remedy for each finding"),

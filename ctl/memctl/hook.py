@@ -138,10 +138,19 @@ def is_private(folder: bytes) -> bool:
     return facts.st_mode & 0o170077 == 0o040000 and facts.st_uid == posix.getuid()
 
 
+def _is_there(path: bytes) -> bool:
+    try:
+        posix.lstat(path)
+    except OSError:
+        return False
+    return True
+
+
 def dial(path: bytes, timeout_s: float, busy_s: float = CONNECT_S) -> _socket.socket:
     """A connected socket with `timeout_s` set; raises Unreachable, Late after `busy_s` of a full backlog."""
-    if b"/" in path and not is_private(path[: path.rindex(b"/")]):
-        raise Unreachable(f"{_shown(path)}: its folder is missing or open to others")
+    if b"/" in path and not is_private(folder := path[: path.rindex(b"/")]):
+        why = "is open to others" if _is_there(folder) else "is not there: no daemon has made it yet"
+        raise Unreachable(f"{_shown(path)}: its folder {why}")
     deadline = time.monotonic() + min(busy_s, timeout_s)
     while True:
         sock = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM)

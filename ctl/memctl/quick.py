@@ -8,12 +8,19 @@ import sys
 
 from memctl import hook
 
+TYPE_CHECKING = False  # `typing` would cost more than all else here
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
 TIMEOUT_S = 10.0
 NOT_RUNNING = 69
 
 
-def status(words: list[str]) -> int | None:
-    """Print the status and return the exit status; None when these words need the long way."""
+def status(words: list[str], or_else: "Callable[[], int | None] | None" = None) -> int | None:
+    """Print the status and return the exit status; None when these words need the long way.
+
+    or_else  does it instead where no daemon answers; otherwise that is said
+    """
     as_json = words == ["--json"]
     if words and not as_json:
         return None
@@ -29,7 +36,7 @@ def status(words: list[str]) -> int | None:
     try:
         kind, body = hook.exchange(b"j", request, TIMEOUT_S)
     except hook.Unreachable as reason:
-        return _not_running(reason, as_json)
+        return _not_running(reason, as_json) if or_else is None else or_else()
     if kind != b"t":  # a failure, or a daemon that speaks otherwise: the long way explains it
         return None
     code, _, text = body.partition(b"\n")

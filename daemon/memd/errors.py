@@ -34,7 +34,7 @@ class BadRequest(MemdError):
     """What came over the socket is not a request of this version."""
 
     code = "bad_request"
-    remedy = "Use the memctl that belongs to this memd; `memctl up` restarts an older daemon."
+    remedy = "Use the memctl that belongs to this memd; `memctl up` restarts a daemon of another version."
     exit_status = 65
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from memctl import client, services
+from memctl import client, hook, quick, services
 from memctl.commands import daemon
 from memd import __version__, processes, protocol
 from memd.errors import TryAgain
@@ -71,3 +71,23 @@ def test_a_daemon_is_stopped_when_it_is_gone_whoever_serves_then(monkeypatch: py
     daemon.stop()
     assert machine.stops == 1
     assert machine.serving is not None
+
+
+def test_the_status_that_up_shows_is_of_its_own_daemon_although_another_took_it_away(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    machine = Machine(monkeypatch, others=0)
+    shown: list[str] = []
+
+    def exchange(_kind: bytes, _request: bytes, _timeout_s: float) -> tuple[bytes, bytes]:
+        if not shown:
+            shown.append("gone")
+            machine.serving = machine._new(OTHER)  # its `up` is a moment behind ours
+            raise hook.Unreachable("Connection reset by peer")
+        assert machine.serving is not None
+        shown.append(machine.serving.version)
+        return b"t", b"0\n"
+
+    monkeypatch.setattr(quick.hook, "exchange", exchange)
+    assert daemon._status() == 0
+    assert shown == ["gone", __version__]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import threading
 from pathlib import Path
 from types import SimpleNamespace
@@ -61,6 +62,31 @@ async def test_it_does_not_wait_when_too_much_has_come(tmp_path: Path, autojump_
         nursery.cancel_scope.cancel()
 
 
+async def test_what_the_last_daemon_left_is_tidied_soon_although_nothing_comes(
+    tmp_path: Path, autojump_clock: MockClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ledger, _ = made(tmp_path, next_batch=trio.sleep_forever)
+    looks: list[float] = []
+
+    def tidy() -> bool:
+        looks.append(trio.current_time())
+        return False
+
+    async def at_once(do: Any, *_args: object, **_options: object) -> Any:
+        await trio.lowlevel.checkpoint()
+        return do()
+
+    async def nothing(*_args: object, **_options: object) -> None:
+        await trio.lowlevel.checkpoint()
+
+    monkeypatch.setattr(ledger._lane, "run", at_once)
+    monkeypatch.setattr(trio.to_thread, "run_sync", nothing)
+    writer: Any = SimpleNamespace(tidy=tidy, wants_checkpoint=lambda *, is_quiet=False: False)
+    with trio.move_on_after(module.TIDY_S * 3):
+        await ledger._tidy(writer)
+    assert [at - looks[0] for at in looks] == pytest.approx([0, module.TIDY_S])
+
+
 async def test_the_log_is_brought_in_while_more_comes(tmp_path: Path) -> None:
     came = trio.Event()
     ledger, _ = made(tmp_path, next_batch=came.wait)
@@ -95,6 +121,20 @@ def test_after_all_housekeeping_the_log_takes_no_room(tmp_path: Path) -> None:
         assert not store.writer.wants_checkpoint(is_quiet=True)
         store.put(entry("more"))
         assert store.problems() == []
+
+
+def test_the_log_that_a_killed_daemon_left_is_brought_in(tmp_path: Path) -> None:
+    with Store(tmp_path / "ledger") as killed:
+        killed.put(entry("word"))
+        shutil.copytree(tmp_path / "ledger", tmp_path / "after")
+    log = tmp_path / "after/ledger.sqlite3-wal"
+    assert log.stat().st_size
+    with Store(tmp_path / "after") as store:
+        store.writer.rest()
+        assert store.writer.wants_checkpoint(is_quiet=True)
+        store.writer.checkpoint()
+        assert log.stat().st_size == 0
+        assert store.texts() == ["word"]
 
 
 def test_at_rest_a_shorter_log_is_worth_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

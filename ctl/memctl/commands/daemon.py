@@ -17,7 +17,7 @@ RELOAD_S = 10.0
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     up = subparsers.add_parser(
-        "up", description="Start memd, or restart one that is older than this package."
+        "up", description="Start memd, or restart one of another version than this package."
     )
     up.add_argument("--quiet", action="store_true", help="show no status afterwards, and offer no hooks")
     up.add_argument("--yes", action="store_true", help="install hooks into agents that have none, unasked")
@@ -46,11 +46,21 @@ def _up(*, quiet: bool, assume_yes: bool) -> int:
         first_import.show()
     if assume_yes:
         code = hook_offer.offer(assume_yes=True)
-        return code if quiet else quick.status([]) or code
+        return code if quiet else _status() or code
     if quiet:
         return 0
-    code = quick.status([]) or 0
+    code = _status()
     return hook_offer.offer(assume_yes=False) or code
+
+
+def _status() -> int:
+    """Print the status; once more where another memctl took the daemon away since it was started."""
+
+    def once_more() -> int | None:
+        start()
+        return quick.status([])
+
+    return quick.status([], or_else=once_more) or 0
 
 
 def start() -> None:

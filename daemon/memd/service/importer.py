@@ -11,6 +11,7 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import math
+import re
 import subprocess
 import sys
 from collections import deque
@@ -38,6 +39,8 @@ MAX_LAST_WORDS = 600
 LAST_WORDS_S = 0.1
 PIPE_BYTES = 1 << 20  # a group of batches in one piece, where the system allows it
 MAX_HINTS = 2000  # paths that wait; more of them mean: look at everything
+
+_DIGITS = re.compile(r"\d+")
 
 log = structlog.get_logger()
 
@@ -290,7 +293,7 @@ class Importer:
                     partial(self._writer.append_all, batches, is_awaited), priority
                 )
             except MemdError as reason:
-                if str(reason) != self.trouble:
+                if _DIGITS.sub("", str(reason)) != _DIGITS.sub("", self.trouble):  # each try has its number
                     log.error("import.refused", reason=str(reason), harness=batches[0].harness)
                 self.trouble, self.remedy = str(reason), reason.remedy
                 self.held = sum(len(batch.entries) for batch in batches) + self._arrivals.events

@@ -165,6 +165,7 @@ class Ledger:
     async def _tidy(self, writer: Writer) -> None:
         """Small steps of housekeeping after something was put in, once nothing more comes."""
         has_done = False
+        rest_s = TIDY_S  # at first: what the last daemon left is tidied once nothing comes
         while True:
             try:
                 did = await self._lane.run(writer.tidy, BULK)
@@ -188,8 +189,9 @@ class Ledger:
                 readers, self._idle = self._idle, []
                 has_done = False
             await trio.to_thread.run_sync(_give_back, readers)  # also what the start took, and the worker's
-            with trio.move_on_after(self._engine.rest_s()):
+            with trio.move_on_after(rest_s):
                 await self.importer.next_batch()
+            rest_s = self._engine.rest_s()
             await self._calm(self.importer)
 
     async def _calm(self, importer: Importer) -> None:

@@ -63,7 +63,7 @@ class Overview(msgspec.Struct, frozen=True, kw_only=True):
         watch = status.WatchState(
             state=self.watcher.state, folders=self.watcher.folders, trouble=self.watcher.trouble
         )
-        is_older = bool(installed) and installed != memd.__version__
+        is_other = bool(installed) and installed != memd.__version__
         topics = await self.topics.state()
         ledger = await self.ledger.state()
         health, line = status.judge(
@@ -71,7 +71,7 @@ class Overview(msgspec.Struct, frozen=True, kw_only=True):
             watch,
             self.configuration.error,
             self.healer.trouble,
-            is_older,
+            is_other,
             topics,
             is_enrolled=bool(agents),
             has_good_config=self.configuration.was_good,

@@ -131,7 +131,7 @@ def judge(
     watch: WatchState,
     config_error: str,
     trouble: str,
-    is_older: bool,
+    is_other: bool,
     topics: TopicsState,
     *,
     is_enrolled: bool = True,
@@ -173,8 +173,8 @@ def judge(
             "attention",
             f"{topics.unlisted} topics are not in the memory index; run `memctl memory repair`",
         )
-    if is_older:
-        return "attention", "the daemon is older than the installed package; run `memctl up`"
+    if is_other:
+        return "attention", "the daemon is of another version than the installed package; run `memctl up`"
     if watch.state == "limited":
         return "attention", f"no system events ({watch.trouble}); looking every few seconds instead"
     if not is_enrolled:

@@ -27,6 +27,7 @@ from typing import Final
 import apsw
 import msgspec
 
+from memd import disk
 from memd.errors import DiskError
 from memd.ledger.segments import SEAL_BYTES, VERSION, Codec, HeadLine, Segments
 from memd.ledger.store import database, rows, tails
@@ -95,7 +96,7 @@ class SqliteWriter:
 
     def _begin(self, root: bytes) -> None:
         self._checkpointer: apsw.Connection | None = None
-        self._log_pages = 0
+        self._log_pages = 1 if self._has_log() else 0  # of the last daemon; how many nobody has counted
         self._connection.set_wal_hook(self._note_log)
         self._segments = Segments(root)
         self._codec = Codec()
@@ -386,6 +387,10 @@ class SqliteWriter:
         if is_quiet and self._is_resting():
             return self._log_pages > 0
         return self._log_pages >= (QUIET_LOG_PAGES if is_quiet else LOG_PAGES)
+
+    def _has_log(self) -> bool:
+        facts = disk.look(self._path + b"-wal")
+        return facts is not None and facts.st_size > 0
 
     def _is_resting(self) -> bool:
         return self._pieces.is_merged and time.monotonic() - self._busy_at >= IDLE_S
