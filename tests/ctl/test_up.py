@@ -7,7 +7,7 @@ import pytest
 from memctl import client, hook, quick, services
 from memctl.commands import daemon
 from memd import __version__, processes, protocol
-from memd.errors import TryAgain
+from memd.errors import TryAgain, Unavailable
 
 OTHER = "0.0.1"
 
@@ -91,3 +91,16 @@ def test_the_status_that_up_shows_is_of_its_own_daemon_although_another_took_it_
     monkeypatch.setattr(quick.hook, "exchange", exchange)
     assert daemon._status() == 0
     assert shown == ["gone", __version__]
+
+
+def test_a_daemon_that_somebody_else_stops_too_is_stopped(monkeypatch: pytest.MonkeyPatch) -> None:
+    machine = Machine(monkeypatch, others=0)
+
+    def gone(*_args: object, **_options: object) -> protocol.Done:
+        machine.serving = None
+        raise Unavailable("memd is not running (Connection reset by peer)")
+
+    monkeypatch.setattr(client, "ask", gone)
+    daemon.start()
+    assert machine.serving is not None
+    assert machine.serving.version == __version__

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import sys
 import time
 
 from memctl import client, quick
 from memd import __version__, protocol
-from memd.errors import MemdError, TryAgain
+from memd.errors import MemdError, TryAgain, Unavailable
 
 START_TRIES = 5  # of the same version, while others start theirs
 DOWN_S = 10.0
@@ -120,7 +121,8 @@ def stop() -> None:
     if services.service_state().is_active:
         services.stop_service()
     if client.ping() is not None:  # also one that was started by hand beside the service
-        client.ask(protocol.Stop(), protocol.Done, start=False, timeout_s=5.0)
+        with contextlib.suppress(Unavailable):  # somebody else was quicker
+            client.ask(protocol.Stop(), protocol.Done, start=False, timeout_s=5.0)
     deadline = time.monotonic() + DOWN_S
     while time.monotonic() < deadline:
         is_there = running is not None and processes.presence(running.pid, began) == "alive"
