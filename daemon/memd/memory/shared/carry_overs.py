@@ -11,6 +11,7 @@ import contextlib
 import os
 
 from memctl.paths import shown
+from memd import disk
 from memd.errors import MemdError, Refused
 from memd.memory.shared import carry
 from memd.memory.shared.access import Access, Active
@@ -45,13 +46,16 @@ class CarryOvers:
             self._local(active, waits=waits)
 
     def _is_due(self) -> bool:
-        """A cheap look: whether there is a local store without the mark."""
+        """A cheap look: whether there is a local store without the mark, or with what a crash left in it."""
         local = open_store(self._access.places.local)
         if local is None:
             return False
         with local:
+            names = local.names()
+            if any(disk.is_temporary(name) and local.is_regular(name) for name in names):
+                return True
             return not carry.is_done(local) and any(
-                name.endswith(b".md") and not name.startswith(b".") for name in local.names()
+                name.endswith(b".md") and not name.startswith(b".") for name in names
             )
 
     def _local(self, active: Active, *, waits: bool) -> CarriedOver:
@@ -75,9 +79,9 @@ class CarryOvers:
                     active, path, "same-folder"
                 )  # and two locks on one file would wait for each other
             with self._access.lock_of(path).held(source.folder, is_shared=False, waits=waits):
+                source.sweep()
                 if carry.is_done(source):
                     return _told(active, path, "done-before")
-                source.sweep()
                 found = carry.read_source(source)
                 if not found.has_anything():
                     return _told(active, path, "nothing", carry.Result(carried=(), left=found.problems))
