@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 import support_cases
+from memd import disk
 from memd.errors import MemdError, Refused
 from memd.memory.shared.lock import Busy
 from support_topics import NOW_MS, Home, put, read, topic, tree
@@ -273,3 +274,13 @@ def test_topics_of_claude_code_are_offered_and_taken_when_chosen(home: Home) -> 
     assert home.files() == ["build.md", "other.md"]
     assert topics.carry_overs.from_claude(agent, (), True).outcome == "carried"
     assert home.files() == ["build.md", "other.md"]
+
+
+def test_what_a_kill_left_half_written_beside_the_mark_goes_at_the_next_look(home: Home) -> None:
+    local(home, a=topic("A", "a"))
+    assert home.topics().carry_overs.local().outcome == "carried"
+    half = disk.temporary_name()
+    put(home.local + b"/" + half, b"")
+    home.topics().list_topics()
+    assert half not in os.listdir(home.local)
+    assert read(home.local + b"/" + MARK) == b""
