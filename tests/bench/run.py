@@ -106,11 +106,8 @@ def render(load: tuple[float, float], failed: Sequence[str], *, is_quick: bool) 
 
 def anew(page: str, load: tuple[float, float]) -> str:
     """The table of the page with the sections that were measured so far in place of those of their names."""
-    from measure import SECTIONS
-
-    head, *parts = re.split(
-        r"^(?=### )", page.partition(BEGIN)[2].partition(END)[0].strip() + "\n", flags=re.M
-    )
+    table = page.partition(BEGIN)[2].partition(END)[0].strip() + "\n"
+    head, *parts = re.split(r"^(?=### )", table, flags=re.MULTILINE)
     kept = {part.partition("\n")[0]: part.rstrip() + "\n" for part in parts}
     note = f"Measured by itself on {_today()}; {_load(load)}."
     for title, rows in SECTIONS:

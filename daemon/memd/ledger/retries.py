@@ -22,7 +22,11 @@ class Retries:
     def __init__(self) -> None:
         self._tries: dict[bytes, int] = {}
         self._at: dict[bytes, float] = {}
-        self.due = math.inf  # when the next one is to be tried
+
+    @property
+    def due(self) -> float:
+        """When the next one is to be tried."""
+        return min(self._at.values(), default=math.inf)
 
     def note(self, path: bytes, now: float) -> None:
         """It could not be read just now."""
@@ -31,24 +35,18 @@ class Retries:
         self._at[path] = now + PAUSES_S[min(tries, len(PAUSES_S) - 1)]
         if len(self._tries) > MAX_PATHS:
             self._drop(next(iter(self._tries)))
-        self.due = min(self._at.values(), default=math.inf)
 
     def settle(self, paths: Iterable[bytes]) -> None:
         """These were read."""
-        if not self._tries:
-            return
-        for path in paths:
-            self._drop(path)
-        self.due = min(self._at.values(), default=math.inf)
+        if self._tries:
+            for path in paths:
+                self._drop(path)
 
     def take(self, now: float) -> list[bytes]:
         """Those to be tried now; each is noted again, or read."""
-        if now < self.due:
-            return []
         taken = [path for path, at in self._at.items() if at <= now]
         for path in taken:
             del self._at[path]
-        self.due = min(self._at.values(), default=math.inf)
         return taken
 
     def _drop(self, path: bytes) -> None:

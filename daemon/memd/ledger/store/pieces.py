@@ -36,7 +36,7 @@ class Pieces:
         self._connection = connection
         self._is_merging_all = False
         self.is_merged = False  # nothing is left to merge, as far as one can tell without asking
-        self._recall()
+        self.reset()
 
     def settle(self) -> None:
         """Have the settings of rest; also where a back-fill was cut off, or an older memd kept the index."""
@@ -47,7 +47,7 @@ class Pieces:
                     for name, value in SETTINGS.items():
                         self._set(name, value)
             finally:
-                self._recall()
+                self.reset()
 
     def expect(self, batches: Iterable[Batch]) -> None:
         """These are going to be put in, in the transaction that is open."""
@@ -62,10 +62,6 @@ class Pieces:
         """They are in."""
         self._count += 2
         self.is_merged = False
-
-    def reset(self) -> None:
-        """The transaction was taken back."""
-        self._recall()
 
     def merge(self, total: int) -> bool:
         """Bring the index closer to one piece: what came lately always, all of it when much has come.
@@ -92,7 +88,7 @@ class Pieces:
                 self._is_merging_all = False
                 self._connection.execute("insert or replace into meta values('index_merged', ?)", (total,))
         if self.is_merged:
-            self._recall()
+            self.reset()
         return not self.is_merged
 
     def _set(self, name: str, value: int) -> None:
@@ -100,7 +96,8 @@ class Pieces:
         if name == "automerge":
             self._is_automatic = value > 0
 
-    def _recall(self) -> None:
+    def reset(self) -> None:
+        """Ask anew how it is: at first, and after a transaction that was taken back."""
         connection = self._connection
         self._is_automatic = (
             connection.execute("select v from event_text_config where k = 'automerge'").get != 0
