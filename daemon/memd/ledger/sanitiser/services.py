@@ -138,6 +138,7 @@ CHAT: tuple[Shape, ...] = (
         (".",),
         "M{alnum:25}.{word:6}.{word:38}",
         family="dotted",
+        gate=r"\.[A-Za-z0-9_-]{6}\.[A-Za-z0-9_-]{27}",
     ),
     token(
         "discord_webhook",
@@ -161,6 +162,7 @@ CHAT: tuple[Shape, ...] = (
         "{digit:10}:AA{word:33}",
         family="dotted",
         accept=_is_telegram,
+        gate=r"[0-9]:[A-Za-z0-9_-]{34}",
     ),
     token(
         "facebook_token",

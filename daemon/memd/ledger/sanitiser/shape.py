@@ -116,6 +116,7 @@ def token(
     is_alone: bool = False,
     is_whole: bool = False,
     accept: Callable[[str], bool] | None = None,
+    gate: str = "",
 ) -> Shape:
     """A row for a key that is recognised by its own form.
 
@@ -125,6 +126,8 @@ def token(
     is_alone   whether base64 may not go on at either side
     is_whole   whether no character of a token may follow
     accept     a last look at the matched text
+    gate       a part of `core` that is rarer than how it begins. A counted run that can begin at every other
+               letter is counted from all of them at once, and each set of counts is a state of the automaton
     """
     pattern = re.compile(core, re.ASCII)
     group = "s" if "s" in pattern.groupindex else 0
@@ -142,7 +145,7 @@ def token(
             yield match.span(group)
 
     # what stands left is no part of the gate: it doubles the automaton's states and hardly ever settles it
-    return Shape(type, find, core, literals, family, made_up)
+    return Shape(type, find, gate or core, literals, family, made_up)
 
 
 def grown(
