@@ -20,7 +20,7 @@ from memd.errors import DiskError, MemdError
 from memd.harness.registry import adapters
 from memd.ledger import sources
 from memd.ledger.messages import Rules
-from memd.ledger.store import engines
+from memd.ledger.store import database, engines
 from memd.ledger.store.engines import Choice
 from memd.ledger.store.workstreams import Run
 from memd.memory.ownership import Ownership
@@ -66,6 +66,7 @@ def main() -> int:
         _allow_many_files()
         sys.setswitchinterval(SWITCH_S)
         heap.settle()
+        database.settle()
         manager = ServiceManager(os.environ)  # type: ignore[arg-type]
         backup_replace.finish_begun(_roots())  # before anything is read that a restore replaces
         configuration = Configuration(paths.config_path())

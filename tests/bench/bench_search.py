@@ -147,14 +147,14 @@ class Plain:
             expression += f' AND scope : ("c{place}")'
         execute("begin")
         newest = execute(
-            "select rowid, bm25(event_text, 0.0, 1.0) as score from event_text where event_text match ?"
+            "select rowid, bm25(event_text, 1.0, 0.0) as score from event_text where event_text match ?"
             " order by rowid desc limit 500",
             (expression,),
         ).fetchall()
         newest.sort(key=lambda one: one[1])
         for number, _score in newest[:20]:
             execute(
-                "select snippet(event_text, 1, '[', ']', '…', 24), id, kind, role, occurred_at, e.content"
+                "select snippet(event_text, 0, '[', ']', '…', 24), id, kind, role, occurred_at, e.content"
                 " from event_text join events e on e.n = event_text.rowid"
                 " where event_text match ? and event_text.rowid = ?",
                 (expression, number),

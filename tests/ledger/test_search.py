@@ -48,7 +48,7 @@ def test_relevance_is_that_of_the_index_and_the_same_in_a_scope(ledger: Ledger) 
     ):
         best = connection.execute(
             "select events.content from event_text join events on n = event_text.rowid"
-            " where event_text match ? order by bm25(event_text, 0.0, 1.0), n desc",
+            " where event_text match ? order by bm25(event_text, 1.0, 0.0), n desc",
             (f"content : ({expression})",),
         )
         plain = [content for (content,) in best]

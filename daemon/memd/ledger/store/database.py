@@ -30,6 +30,8 @@ LOG_BYTES: Final = 4 << 20
 
 WRITER_CACHE_KIB: Final = 16 * 1024
 READER_CACHE_KIB: Final = 16 * 1024
+PAGE_BYTES: Final = 8192
+"""Of a new database: texts are long, and each page of a back-fill costs two calls of the system."""
 
 BROKEN: Final = (
     "Put a backup back with `memctl restore FILE`. Without one: `memctl down`, move ledger.sqlite3 and what"
@@ -72,6 +74,16 @@ def translated(verb: str, path: bytes, error: apsw.Error) -> MemdError | None:
     return None
 
 
+def settle() -> None:
+    """To be called at the start of a process that writes: SQLite keeps no account of its memory.
+
+    It would take a lock for every piece of it, and nobody asks.
+    """
+    apsw.shutdown()
+    apsw.config(apsw.SQLITE_CONFIG_MEMSTATUS, False)
+    apsw.initialize()
+
+
 def open_writer(path: bytes, vfs: str | None = None) -> apsw.Connection:
     """The writing connection to an up-to-date database, which is made when missing.
 
@@ -88,6 +100,7 @@ def open_writer(path: bytes, vfs: str | None = None) -> apsw.Connection:
         with contextlib.ExitStack() as stack:
             stack.callback(let_go, connection)
             _settle(connection, WRITER_CACHE_KIB)
+            connection.pragma("page_size", PAGE_BYTES)
             connection.pragma("auto_vacuum", 2)  # of a new database: `tidy` gives free pages back
             connection.pragma("journal_mode", "wal")
             connection.pragma("journal_size_limit", LOG_BYTES)

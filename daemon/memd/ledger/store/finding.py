@@ -21,7 +21,7 @@ from memd.ledger import search
 from memd.ledger.store import database, scope
 from memd.ledger.store.interface import MAX_LIMIT, Filter, Hit
 from memd.ledger.store.reading import Reading, below
-from memd.ledger.store.relevance import FUNCTION, Relevance
+from memd.ledger.store.relevance import CONTENT, FUNCTION, Relevance
 from memd.ledger.store.scope import spelled
 from memd.ledger.store.workstream_reading import WorkstreamReading
 
@@ -33,7 +33,7 @@ _OFFSET_S: Final = 14 * 3600  # no zone is further from UTC: what a comparison o
 
 
 _HIT = (
-    "select snippet(event_text, 1, ?1, ?2, '…', ?3), id, kind, role, occurred_at, harness, native,"
+    f"select snippet(event_text, {CONTENT}, ?1, ?2, '…', ?3), id, kind, role, occurred_at, harness, native,"
     " coalesce(path, ''), position, forked_at, events.content"
     " from event_text join events on events.n = event_text.rowid"
     " join session_events e on e.event = events.n join sessions s on s.n = e.session"

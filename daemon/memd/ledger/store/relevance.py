@@ -18,7 +18,7 @@ from typing import Any, Final
 import apsw
 
 FUNCTION: Final = "memd_relevance"
-CONTENT: Final = 1  # the column
+CONTENT: Final = 0  # the column of the index
 K1: Final = 1.2
 B: Final = 0.75
 KEPT_S: Final = 60.0
