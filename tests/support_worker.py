@@ -69,4 +69,4 @@ class Worker:
 
 
 def entries(read: messages.Read) -> list[Entry]:
-    return [entry for batch in read.batches for entry in batch.entries]
+    return [entry for batch in messages.batches(read) for entry in batch.entries]

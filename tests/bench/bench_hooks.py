@@ -187,7 +187,7 @@ async def lane_waits(folder: Path, root: Path) -> list[float]:
     waits: list[float] = []
     made = [group for group, _ in zip(groups(folder), range(GROUPS), strict=False)]
     for number, group in enumerate(made, 1):
-        read = messages.Read(number=number, batches=group, is_more=number < len(made))
+        read = messages.read(number, group, is_more=number < len(made))
         arrivals.add(read, len(messages.pack(read)))
 
     async def fill(scope: trio.CancelScope) -> None:
@@ -196,7 +196,7 @@ async def lane_waits(folder: Path, root: Path) -> list[float]:
             numbers, left, *_ = arrivals.take()
             while left:
                 put = await lane.run(partial(writer.append_all, left, partial(lane.is_wanted, BULK)), BULK)
-                left = left[len(put) :]
+                left = left.after(len(put))
         scope.cancel()
 
     async with trio.open_nursery() as nursery:

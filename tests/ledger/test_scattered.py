@@ -31,7 +31,9 @@ def said(worker: Worker, count: int) -> list[tuple[str, str]]:
     while len(found) < count:
         read = worker.read()
         assert read is not None, found
-        cwds.update({session.id: session.cwd for batch in read.batches for session in batch.sessions})
+        cwds.update(
+            {session.id: session.cwd for batch in messages.batches(read) for session in batch.sessions}
+        )
         found += [(entry.content, cwds.get(entry.session, "")) for entry in entries(read)]
         worker.tell(messages.Acknowledge(number=read.number))
     return found

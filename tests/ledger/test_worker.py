@@ -68,9 +68,7 @@ def test_small_sessions_go_in_together_within_the_bounds_of_a_group(worker: Work
     while sum(events for events, _size, _batches in sizes) < 600:
         read = worker.read()
         assert read is not None
-        sizes.append(
-            (len(entries(read)), sum(len(entry.content) for entry in entries(read)), len(read.batches))
-        )
+        sizes.append((len(entries(read)), sum(len(entry.content) for entry in entries(read)), read.count))
         worker.tell(messages.Acknowledge(number=read.number))
     assert len(sizes) <= 5  # 1.2 MB
     assert all(events <= GROUP_EVENTS and size <= GROUP_BYTES for events, size, _batches in sizes)
@@ -104,7 +102,7 @@ def test_a_worker_goes_on_from_the_cursors_it_is_given(worker: Worker, tmp_path:
     read = worker.read()
     assert read is not None
     assert len(entries(read)) == 10
-    cursor = read.batches[-1].cursor
+    cursor = messages.batches(read)[-1].cursor
     assert cursor
     write(tmp_path, 1, 5, first=10)
     again = Worker(tmp_path)
@@ -113,7 +111,7 @@ def test_a_worker_goes_on_from_the_cursors_it_is_given(worker: Worker, tmp_path:
         read = again.read()
         assert read is not None
         assert [entry.content.split()[0] for entry in entries(read)] == [f"text{n}" for n in range(10, 15)]
-        assert not read.batches[0].is_restart
+        assert not messages.batches(read)[0].is_restart
     finally:
         again.end()
 
@@ -185,9 +183,9 @@ def contents_until(worker: Worker, token: int) -> set[str]:
     found: set[str] = set()
     while (news := worker.news()) is not None:
         match news:
-            case messages.Read(number=number, batches=batches):
-                found |= {entry.content for batch in batches for entry in batch.entries}
-                worker.tell(messages.Acknowledge(number=number))
+            case messages.Read():
+                found |= {entry.content for entry in entries(news)}
+                worker.tell(messages.Acknowledge(number=news.number))
             case messages.Flushed(token=answered):
                 assert answered == token
                 return found

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from memd.ledger import messages
 from memd.ledger.messages import Read
 from memd.ledger.store.interface import Batch
 from memd.service.arrivals import TOGETHER_BYTES, Arrivals
@@ -14,7 +15,7 @@ PIECE = TOGETHER_BYTES // 3
 
 def read(number: int, *, is_live: bool = False, is_more: bool = True) -> Read:
     batch = Batch(harness="claude", source=b"%d" % number, cursor=b"x")
-    return Read(number=number, batches=(batch,), is_live=is_live, is_more=is_more)
+    return messages.read(number, (batch,), is_live=is_live, is_more=is_more)
 
 
 def test_back_fill_goes_in_together_up_to_a_bound() -> None:
@@ -54,10 +55,25 @@ def test_it_knows_how_many_events_wait() -> None:
     arrivals = Arrivals()
     for number, count in enumerate((3, 0, 2)):
         coming = batch(*(entry(f"{number} {at}") for at in range(count)))
-        arrivals.add(Read(number=number, batches=(coming,), is_more=True), 2 * PIECE)
+        arrivals.add(messages.read(number, (coming,), is_more=True), 2 * PIECE)
     assert arrivals.events == 5
     arrivals.take()
     assert arrivals.events == 2
     arrivals.take()
     arrivals.take()
     assert arrivals.events == 0
+
+
+def test_batches_are_unpacked_in_order_and_go_on_after_those_that_are_in() -> None:
+    arrivals = Arrivals()
+    for number in (0, 10):
+        group = [batch(entry(f"{number + at}"), source=b"%d" % (number + at)) for at in range(3)]
+        arrivals.add(messages.read(number, group, is_more=number == 0), 10)
+    coming = arrivals.take().batches
+    sources = [b"0", b"1", b"2", b"10", b"11", b"12"]
+    for count in range(7):
+        left = coming.after(count)
+        assert [one.source for one in left] == sources[count:]
+        assert (len(left), left.events, bool(left)) == (6 - count, 6 - count, count < 6)
+        assert [one.source for one in left.after(1)] == sources[count + 1 :]
+    assert coming.after(4).harness == "claude"

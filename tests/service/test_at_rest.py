@@ -30,11 +30,11 @@ DAEMON = (
     "tarfile",
 )
 WORKER = (
+    "apsw",
     "ipaddress",
     "memd.memory",
     "memd.service",
     "memd.workstream",
-    "re2",
     "structlog",
     "trio",
     "urllib.parse",

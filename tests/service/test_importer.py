@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -22,14 +22,15 @@ class Writer:
     def __init__(self) -> None:
         self.put: list[bytes] = []
 
-    def append_all(self, batches: Sequence[Batch], is_awaited: Callable[[], bool]) -> list[Appended]:
-        self.put += [batch.source for batch in batches]
-        return [Appended() for _ in batches]
+    def append_all(self, batches: Iterable[Batch], is_awaited: Callable[[], bool]) -> list[Appended]:
+        sources = [batch.source for batch in batches]
+        self.put += sources
+        return [Appended() for _ in sources]
 
 
 def read(number: int, *, is_live: bool) -> messages.Read:
     batch = Batch(harness="claude", source=b"%d" % number, cursor=b"x")
-    return messages.Read(number=number, batches=(batch,), is_live=is_live, is_more=not is_live)
+    return messages.read(number, (batch,), is_live=is_live, is_more=not is_live)
 
 
 def dying(folder: Path, *sent: messages.Read) -> str:

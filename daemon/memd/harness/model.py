@@ -367,7 +367,12 @@ class Adapter(msgspec.Struct, frozen=True, kw_only=True):
     hooks: Hooks | None = None
 
 
-def event_id(harness: str, event: Event) -> str:
-    """The deterministic id: the same for every retry, replay and machine, and before any scrubbing."""
-    text = f"{harness}\0{event.origin}\0{event.block}\0{event.kind}\0{event.content}\0"
-    return "native:" + hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+def event_id(harness: str, event: Event, content: bytes | None = None) -> str:
+    """The deterministic id: the same for every retry, replay and machine, and before any scrubbing.
+
+    content  of the event, in UTF-8 with lone surrogates as three bytes, where the caller has it so
+    """
+    head = f"{harness}\0{event.origin}\0{event.block}\0{event.kind}\0".encode("utf-8", "surrogatepass")
+    if content is None:
+        content = event.content.encode("utf-8", "surrogatepass")
+    return "native:" + hashlib.sha256(b"%b%b\0" % (head, content)).hexdigest()

@@ -21,16 +21,18 @@ from memd.ledger.messages import Ended, Rules
 from memd.ledger.order import Order
 from memd.ledger.reading import Reader, Slice
 from memd.ledger.rules import Wanted
-from memd.ledger.sanitiser import Sanitiser, cut
+from memd.ledger.sanitiser import Sanitiser, as_bytes, cut
 from memd.ledger.sources import Source
 from memd.ledger.store.interface import BATCH_BYTES, BATCH_EVENTS, MAX_TEXT_BYTES, Batch, Entry
 
 HOLD_S = 2.0
 MAX_TITLE_BYTES = 400
 MAX_METADATA_BYTES = 512
+SAFE_NAME = MAX_METADATA_BYTES // 4  # characters that are within that whatever they are
+SHORT = 256  # characters of a text that is not looked at alone
 MAX_REMEMBERED_SESSIONS = 20_000
 FAR = 1e9
-_COLOURS = re.compile(r"\x1b\[[0-9;:]*m")  # ECMA-48, Select Graphic Rendition
+_COLOURS = re.compile(rb"\x1b\[[0-9;:]*m")  # ECMA-48, Select Graphic Rendition
 
 
 class Made(msgspec.Struct):
@@ -72,13 +74,17 @@ class Assembly:
         self._unwanted.clear()
 
     def _settle(self, rules: Rules) -> None:
-        """A sanitiser takes megabytes and some 20 ms: it is made for the first text, and once for the same
-        rules. One with a person's own patterns is made at once: bad ones are no fault of a source.
+        """A sanitiser takes megabytes and some 20 ms: it is made once for the same rules. One with a person's
+        own patterns is made here: bad ones are no fault of a source.
         """
         settings = (rules.extra_patterns, rules.allowlist)
         if settings != self._settings:
             self._settings = settings
             self._sanitiser = Sanitiser(*settings) if any(settings) else None
+
+    def prepare(self) -> None:
+        """Make now what the first text needs: nobody waits for it yet."""
+        self._clean()
 
     def _clean(self) -> Sanitiser:
         if self._sanitiser is None:
@@ -260,40 +266,65 @@ class Assembly:
         return not self._unwanted.get((harness, session), False)
 
     def _entries(self, harness: str, events: Sequence[Event]) -> list[Entry]:
-        """Events as the ledger keeps them. All texts are scrubbed at once: most are short and clean."""
-        texts: list[str] = []
+        """Events as the ledger keeps them. Names and short texts are looked at together: most are clean."""
+        sanitiser = self._clean()
+        entries: list[Entry] = []
+        names: list[str] = []
+        short: list[str] = []
         for event in events:
             content = event.content
-            if "\x1b" in content:  # a word behind a colour must be found, and forgotten, as the word it is
-                content = _COLOURS.sub("", content)
-            texts += (content.replace("\0", "") if "\0" in content else content, event.record)
-            texts += [value for value in event.metadata.values() if isinstance(value, str)]
-        clean = iter(self._clean().scrub_all(texts))
-        return [
-            Entry(
-                id=event_id(harness, event),
-                session=event.session,
-                kind=event.kind,
-                role=event.role,
-                content=cut(next(clean), MAX_TEXT_BYTES),
-                at=event.at,
-                occurred_at=event.occurred_at,
-                record=cut(next(clean), MAX_METADATA_BYTES),
-                is_side=event.is_side,
-                replaces=event.replaces,
-                metadata={
-                    name: cut(next(clean), MAX_METADATA_BYTES) if isinstance(value, str) else value
-                    for name, value in event.metadata.items()
-                },
+            raw = as_bytes(content)
+            made_id = event_id(harness, event, raw)
+            if b"\x1b" in raw or b"\0" in raw:
+                # a word behind a colour must be found, and forgotten, as the word it is
+                raw = _COLOURS.sub(b"", raw).replace(b"\0", b"")
+                content = raw.decode("utf-8", "surrogatepass")
+            if len(content) <= SHORT:
+                short.append(content)
+            else:
+                content = cut(sanitiser.scrub(content, raw), MAX_TEXT_BYTES)
+            names.append(event.record)
+            names += [value for value in event.metadata.values() if isinstance(value, str)]
+            entries.append(
+                Entry(
+                    id=made_id,
+                    session=event.session,
+                    kind=event.kind,
+                    role=event.role,
+                    content=content,
+                    at=event.at,
+                    occurred_at=event.occurred_at,
+                    record=event.record,
+                    is_side=event.is_side,
+                    replaces=event.replaces,
+                    metadata=event.metadata,
+                )
             )
-            for event in events
-        ]
+        if max(map(len, names), default=0) <= SAFE_NAME and sanitiser.is_clean([*names, *short]):
+            return entries
+        return [_scrubbed(sanitiser, entry) for entry in entries]
 
     def _session(self, session: Session) -> Session:
         if not session.title:
             return session
         title = cut(self._clean().scrub(session.title.replace("\0", "")), MAX_TITLE_BYTES)
         return replace(session, title=title)
+
+
+def _scrubbed(sanitiser: Sanitiser, entry: Entry) -> Entry:
+    """One whose names and short text were not looked at one by one yet."""
+
+    def name(text: str) -> str:
+        return cut(sanitiser.scrub(text), MAX_METADATA_BYTES)
+
+    return replace(
+        entry,
+        content=sanitiser.scrub(entry.content) if len(entry.content) <= SHORT else entry.content,
+        record=name(entry.record),
+        metadata={
+            key: name(value) if isinstance(value, str) else value for key, value in entry.metadata.items()
+        },
+    )
 
 
 def _groups(entries: Sequence[Entry]) -> Iterator[list[Entry]]:

@@ -9,9 +9,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
-import apsw
 import msgspec
 
 from memctl.paths import shown
@@ -19,6 +18,9 @@ from memd.harness.model import Adapter, Store
 from memd.ledger import snapshot, sources
 from memd.ledger.reading import Reader, Unreadable
 from memd.ledger.sources import Source
+
+if TYPE_CHECKING:
+    import apsw
 
 MAX_SEARCHED_BYTES = 64 << 20
 CHUNK_BYTES = 1 << 20

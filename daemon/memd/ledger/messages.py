@@ -7,7 +7,7 @@ version; nothing of it is stored.
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import msgspec
 
@@ -115,14 +115,17 @@ class News(msgspec.Struct, frozen=True, kw_only=True, tag_field="is"):
 
 
 class Read(News, frozen=True, kw_only=True, tag="read"):
-    """Batches for the store, to go in together.
+    """Batches for the store, to go in together; still packed, see `batches`.
 
-    is_live  somebody waits; it goes before back-fill
-    is_more  the next ones follow soon
+    count, events  how many batches, and how many events in them
+    is_live        somebody waits; it goes before back-fill
+    is_more        the next ones follow soon
     """
 
     number: int
-    batches: tuple[Batch, ...]
+    packed: msgspec.Raw
+    count: int
+    events: int
     is_live: bool = False
     is_more: bool = False
 
@@ -167,6 +170,21 @@ AnyNews = Retiring | Read | Folders | Progress | Flushed
 
 _commands = msgspec.msgpack.Decoder(AnyCommand)
 _news = msgspec.msgpack.Decoder(AnyNews)
+_batches = msgspec.msgpack.Decoder(tuple[Batch, ...])
+
+
+def read(number: int, batches: Sequence[Batch], *, is_live: bool = False, is_more: bool = False) -> Read:
+    """The message for these batches."""
+    packed = msgspec.Raw(msgspec.msgpack.encode(batches))
+    events = sum(len(batch.entries) for batch in batches)
+    return Read(
+        number=number, packed=packed, count=len(batches), events=events, is_live=is_live, is_more=is_more
+    )
+
+
+def batches(read: Read) -> tuple[Batch, ...]:
+    """What such a message holds."""
+    return _batches.decode(read.packed)
 
 
 def pack(message: AnyCommand | AnyNews) -> bytes:
@@ -181,6 +199,11 @@ class Frames:
         self._parts: list[bytes] = []
         self._size = 0
         self._end = HEADER.size  # bytes that the header, and then the whole frame, needs
+
+    @property
+    def missing(self) -> int:
+        """Bytes that the frame under way needs yet."""
+        return self._end - self._size
 
     def feed(self, data: bytes) -> Iterator[memoryview]:
         """The frames completed by these bytes; raises ValueError when the stream is out of step."""

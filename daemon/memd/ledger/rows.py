@@ -7,8 +7,8 @@ completed is read when the store has rested for `REST_MS`.
 from __future__ import annotations
 
 import itertools
+from typing import TYPE_CHECKING
 
-import apsw
 import msgspec
 from msgspec.structs import replace
 
@@ -19,6 +19,9 @@ from memd.ledger.cursor import RowCursor
 from memd.ledger.reading import Unreadable
 from memd.ledger.sources import Source
 from memd.ledger.troubles import LEFT_ALONE, READABLE
+
+if TYPE_CHECKING:
+    import apsw
 
 ROWS = 2000  # of one query in one round
 BYTES = 4 << 20

@@ -26,6 +26,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import fcntl
+import functools
 import hashlib
 import os
 import stat
@@ -33,7 +34,6 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Literal, TypeVar
 
-import apsw
 import msgspec
 
 from memd import disk, seldom
@@ -42,7 +42,10 @@ from memd.harness.model import Query, Store
 
 if TYPE_CHECKING:
     from urllib import parse
+
+    import apsw
 else:
+    apsw = seldom.module("apsw")  # few harnesses keep a database
     parse = seldom.module("urllib.parse")  # with it comes a module about addresses of networks
 
 BUSY_MS = 250  # waiting for a lock that the harness holds; it holds one for milliseconds
@@ -59,20 +62,6 @@ _DATABASE_HEADER_BYTES = 100  # holds the change counter of a store without a lo
 _STEPS_BETWEEN_LOOKS = 10_000
 
 Reason = Literal["missing", "locked", "corrupt", "moved", "too-large", "slow", "schema", "io"]
-
-_REASONS: tuple[tuple[type[Exception], Reason], ...] = (
-    (apsw.BusyError, "locked"),
-    (apsw.LockedError, "locked"),
-    (apsw.ProtocolError, "locked"),
-    (apsw.NotADBError, "corrupt"),
-    (apsw.CorruptError, "corrupt"),
-    (apsw.FormatError, "corrupt"),
-    (UnicodeDecodeError, "corrupt"),
-    (apsw.InterruptError, "slow"),
-    (apsw.SQLError, "schema"),
-    (apsw.TooBigError, "too-large"),
-    (apsw.NoMemError, "too-large"),
-)
 
 T = TypeVar("T")
 
@@ -341,8 +330,25 @@ def _share(guard: int, real: bytes) -> None:
 # ------------------------------------------------------------------------- small things
 
 
+@functools.cache
+def _reasons() -> tuple[tuple[type[Exception], Reason], ...]:
+    return (
+        (apsw.BusyError, "locked"),
+        (apsw.LockedError, "locked"),
+        (apsw.ProtocolError, "locked"),
+        (apsw.NotADBError, "corrupt"),
+        (apsw.CorruptError, "corrupt"),
+        (apsw.FormatError, "corrupt"),
+        (UnicodeDecodeError, "corrupt"),
+        (apsw.InterruptError, "slow"),
+        (apsw.SQLError, "schema"),
+        (apsw.TooBigError, "too-large"),
+        (apsw.NoMemError, "too-large"),
+    )
+
+
 def _why(path: bytes, error: Exception) -> Unreadable:
-    for kind, reason in _REASONS:
+    for kind, reason in _reasons():
         if isinstance(error, kind):
             return Unreadable(reason, f"cannot read {_shown(path)}: {_words(reason)}")
     return Unreadable("io", f"cannot read {_shown(path)}: {type(error).__name__}")

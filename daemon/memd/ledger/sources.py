@@ -10,6 +10,7 @@ import fnmatch
 import functools
 import os
 import re
+import time
 from collections.abc import Callable, Iterator, Sequence
 
 import msgspec
@@ -19,6 +20,11 @@ from memd.ledger.glance import Disk
 
 MAX_FILES = 50_000  # of one store; more is said, not searched
 MAX_DEPTH = 12
+SETTLED_NS = 2_000_000_000
+"""So old is the time of a folder that changes with the next name in it; times may be as coarse as that."""
+
+UNSURE = -2
+"""In place of a folder's time: it is none that `mtime` ever gives, so that somebody looks again."""
 
 
 class Source(msgspec.Struct, frozen=True, gc=False):
@@ -35,10 +41,13 @@ class Source(msgspec.Struct, frozen=True, gc=False):
 
 
 class Walk(msgspec.Struct):
-    """What one walk of a store saw: sources, and the real folders in which more may appear."""
+    """What one walk of a store saw: sources, and the real folders in which more may appear.
+
+    folders  each with the time that says whether it changed since, or UNSURE
+    """
 
     sources: list[Source]
-    folders: list[bytes]
+    folders: dict[bytes, int]
     count: int = 0  # of sources, with those that nobody asked for
     is_cut: bool = False  # there are more than MAX_FILES
     blind: dict[bytes, str] = {}  # folders that are there and could not be read, and why
@@ -164,7 +173,7 @@ def walk(
 
     is_wanted  others are seen and not kept: there may be tens of thousands, and few of them new
     """
-    seen = Walk([], [])
+    seen = Walk([], {})
     folder = below or store.root
     rel = folder[len(store.root) + 1 :]
     states = _starting(store)
@@ -220,6 +229,7 @@ def _descend(
     depth: int,
     is_wanted: Callable[[Source], bool],
 ) -> None:
+    before = mtime(folder)
     try:
         entries = list(os.scandir(folder))
     except (FileNotFoundError, NotADirectoryError):
@@ -227,7 +237,7 @@ def _descend(
     except OSError as reason:
         seen.blind[folder] = reason.strerror or str(reason)
         return
-    seen.folders.append(folder)
+    seen.folders[folder] = before if abs(time.time_ns() - before) > SETTLED_NS else UNSURE
     for entry in entries:
         name = os.fsdecode(entry.name)
         below = rel + b"/" + entry.name if rel else entry.name

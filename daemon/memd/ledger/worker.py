@@ -139,6 +139,7 @@ class Worker:
             case messages.Begin(environments=environments, rules=rules, scratch=scratch):
                 self._scratch = scratch
                 self._follow(environments, rules)
+                self._assembly.prepare()
                 self._has_begun = True
                 self._rescan_at = 0.0
             case messages.Follow(environments=environments, rules=rules):
@@ -208,8 +209,9 @@ class Worker:
             walk = sources.walk(adapter, store, is_wanted=self._is_to_be_queued)
             news += walk.sources
             self._has_remote = self._has_remote or any(is_below(store.root, root) for root in remote)
-            for folder in walk.folders or sources.nearest(store.root):
-                folders[folder] = sources.mtime(folder)
+            folders.update(
+                walk.folders or {near: sources.mtime(near) for near in sources.nearest(store.root)}
+            )
             self._note_places(store, walk)
         for source in self._in_reading_order(news):
             self._back.append(source)
@@ -282,17 +284,18 @@ class Worker:
         if folder == store.root:
             self._rescan_at = 0.0
             return
+        if folder not in self._retries and self._folders.get(folder) == sources.mtime(folder):
+            return  # it was listed, and no name has come since
         walk = sources.walk(adapter, store, folder)
         self._troubles.settle_places(walk.folders)
         self._note_places(store, walk)
         for source in self._in_reading_order(walk.sources):
             if source.path not in self._is_queued:
                 self._take_live(source)
-        fresh = {name: sources.mtime(name) for name in walk.folders}
-        if not fresh.keys() <= self._folders.keys():
-            self._folders.update(fresh)
+        is_new = not walk.folders.keys() <= self._folders.keys()
+        self._folders.update(walk.folders)
+        if is_new:
             self._tell(messages.Folders(folders=tuple(self._folders)))
-        self._folders.update(fresh)
 
     # ------------------------------------------------------------------------- working
 
@@ -452,7 +455,7 @@ class Worker:
             batches, is_live = self._outbox.take()
             number = self._flow.send(len(batches))
             is_more = self._is_anything_left() or bool(self._outbox)
-            self._tell(messages.Read(number=number, batches=batches, is_live=is_live, is_more=is_more))
+            self._tell(messages.read(number, batches, is_live=is_live, is_more=is_more))
 
     def _tell(self, news: AnyNews) -> None:
         data = memoryview(messages.pack(news))

@@ -7,9 +7,10 @@ somebody waits for, and the last of all, does not.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
+from memd.ledger import messages
 from memd.ledger.messages import Read
 from memd.ledger.store.interface import GROUP_BYTES, Batch
 
@@ -17,11 +18,48 @@ TOGETHER_BYTES = 3 * GROUP_BYTES
 """Of messages that go in together: the end of their transaction takes about 10 ms then."""
 
 
+class Coming:
+    """Batches in their order. Each group is unpacked when its turn comes, by whoever takes it.
+
+    Unpacked all at once, and in another thread, they would be out of the processor's cache by then.
+    """
+
+    def __init__(self, reads: Sequence[Read], skipped: int = 0) -> None:
+        """skipped: so many batches at the beginning are not among them"""
+        self._reads = reads
+        self._skipped = skipped
+
+    def __len__(self) -> int:
+        return sum(read.count for read in self._reads) - self._skipped
+
+    def __iter__(self) -> Iterator[Batch]:
+        skipped = self._skipped
+        for read in self._reads:
+            if skipped >= read.count:
+                skipped -= read.count
+                continue
+            yield from messages.batches(read)[skipped:]
+            skipped = 0
+
+    def after(self, count: int) -> Coming:
+        """Without the first so many."""
+        return Coming(self._reads, self._skipped + count)
+
+    @property
+    def harness(self) -> str:
+        """Of the first one."""
+        return next(iter(self)).harness
+
+    @property
+    def events(self) -> int:
+        return sum(len(batch.entries) for batch in self)
+
+
 class Taken(NamedTuple):
     """numbers: of the groups that these are. size: of their messages, in bytes"""
 
     numbers: tuple[int, ...]
-    batches: tuple[Batch, ...]
+    batches: Coming
     is_live: bool
     size: int
 
@@ -41,7 +79,7 @@ class Arrivals:
         """size: of its message, in bytes"""
         self._reads.append((read, size))
         self._size += size
-        self.events += _events(read.batches)
+        self.events += read.events
 
     @property
     def is_due(self) -> bool:
@@ -51,21 +89,17 @@ class Arrivals:
 
     def take(self) -> Taken:
         """The next that go in together: at least one, which must be there."""
-        taken: list[tuple[Read, int]] = []
+        taken: list[Read] = []
         size = 0
         while self._reads and (not taken or size + self._reads[0][1] <= TOGETHER_BYTES):
-            taken.append(self._reads.popleft())
-            size += taken[-1][1]
-        batches = tuple(batch for read, _ in taken for batch in read.batches)
+            read, its_size = self._reads.popleft()
+            taken.append(read)
+            size += its_size
+            self.events -= read.events
         self._size -= size
-        self.events -= _events(batches)
         return Taken(
-            numbers=tuple(read.number for read, _ in taken),
-            batches=batches,
-            is_live=any(read.is_live for read, _ in taken),
+            numbers=tuple(read.number for read in taken),
+            batches=Coming(taken),
+            is_live=any(read.is_live for read in taken),
             size=size,
         )
-
-
-def _events(batches: Sequence[Batch]) -> int:
-    return sum(len(batch.entries) for batch in batches)

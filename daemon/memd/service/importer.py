@@ -15,7 +15,7 @@ import re
 import subprocess
 import sys
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 
 import structlog
@@ -25,8 +25,8 @@ from memd.errors import MemdError, TryAgain
 from memd.harness.model import Environment
 from memd.ledger import messages
 from memd.ledger.messages import Rules
-from memd.ledger.store.interface import Appended, Batch, Writer
-from memd.service.arrivals import Arrivals
+from memd.ledger.store.interface import Appended, Writer
+from memd.service.arrivals import Arrivals, Coming
 from memd.service.lane import BULK, LIVE, Lane
 
 RESTART_S = (0.1, 0.5, 2.0, 5.0)  # pauses before the worker is started again; the last one repeats
@@ -38,6 +38,9 @@ CURSORS_PAGE = 500
 MAX_LAST_WORDS = 600
 LAST_WORDS_S = 0.1
 PIPE_BYTES = 1 << 20  # a group of batches in one piece, where the system allows it
+PAGES_BYTES, PAGES_S = 64 << 10, 0.001
+"""So much of a message that is under way comes at once after a moment; else page by page, a turn for each."""
+
 MAX_HINTS = 2000  # paths that wait; more of them mean: look at everything
 
 _DIGITS = re.compile(r"\d+")
@@ -261,6 +264,8 @@ class Importer:
                 is_over = not data
                 for frame in frames.feed(bytes(data)):
                     self._heed(messages.news(frame), len(frame), arrivals)
+                if frames.missing > PAGES_BYTES and not is_over:
+                    await trio.sleep(PAGES_S)
             while arrivals.is_due or (arrivals and (gathering.cancelled_caught or is_over)):
                 taken = arrivals.take()
                 await self._put_in(taken.batches, LIVE if taken.is_live else BULK)
@@ -284,7 +289,7 @@ class Importer:
                 if flush is not None:
                     flush.done.set()
 
-    async def _put_in(self, batches: Sequence[Batch], priority: int) -> None:
+    async def _put_in(self, batches: Coming, priority: int) -> None:
         """All of them, in pieces when somebody needs the writer meanwhile."""
         is_awaited = partial(self._lane.is_wanted, priority)
         while batches:
@@ -294,9 +299,9 @@ class Importer:
                 )
             except MemdError as reason:
                 if _DIGITS.sub("", str(reason)) != _DIGITS.sub("", self.trouble):  # each try has its number
-                    log.error("import.refused", reason=str(reason), harness=batches[0].harness)
+                    log.error("import.refused", reason=str(reason), harness=batches.harness)
                 self.trouble, self.remedy = str(reason), reason.remedy
-                self.held = sum(len(batch.entries) for batch in batches) + self._arrivals.events
+                self.held = batches.events + self._arrivals.events
                 await trio.sleep(RETRY_S)
                 continue
             self.trouble, self.held = "", 0
@@ -305,7 +310,7 @@ class Importer:
                 self._batch.set()
                 self._batch = None
             log.debug("import.done", batches=len(put), events=sum(one.stored for one in put))
-            batches = batches[len(put) :]
+            batches = batches.after(len(put))
 
 
 def _widen(pipe: trio.abc.ReceiveStream) -> None:

@@ -5,8 +5,19 @@
 
 from memd.ledger.sanitiser.custom import BadEntry
 from memd.ledger.sanitiser.cutting import LIMIT_BYTES, cut
+from memd.ledger.sanitiser.gates import as_bytes
 from memd.ledger.sanitiser.marks import Mark
 from memd.ledger.sanitiser.scrub import Sanitiser, check_settings
 from memd.ledger.sanitiser.table import SHAPES, TYPES
 
-__all__ = ["LIMIT_BYTES", "SHAPES", "TYPES", "BadEntry", "Mark", "Sanitiser", "check_settings", "cut"]
+__all__ = [
+    "LIMIT_BYTES",
+    "SHAPES",
+    "TYPES",
+    "BadEntry",
+    "Mark",
+    "Sanitiser",
+    "as_bytes",
+    "check_settings",
+    "cut",
+]

@@ -16,8 +16,9 @@ def cut(text: str, limit_bytes: int = LIMIT_BYTES) -> str:
     returns      whole characters and whole replacements: one that the cut would split goes with the rest.
                  Cutting twice changes nothing more
     """
-    if len(text) * 4 <= limit_bytes:  # most texts: no need to encode
-        return text
+    length = len(text)
+    if length * 4 <= limit_bytes or (length <= limit_bytes and text.isascii()):
+        return text  # as most texts are: no need to encode
     # no character takes less than one byte: what lies beyond the limit need not be encoded
     raw = text[: limit_bytes + _MARKER_BYTES].encode("utf-8", "surrogatepass")
     if len(raw) <= limit_bytes:

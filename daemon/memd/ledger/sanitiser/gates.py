@@ -23,8 +23,11 @@ SET_MEMORY_BYTES = 64 << 20
 
 
 class Gate(Protocol):
-    def __call__(self, text: str) -> Sequence[int]:
-        """The rows that may find something in `text`, by number, in no order."""
+    def __call__(self, text: str, raw: bytes | None = None) -> Sequence[int]:
+        """The rows that may find something in `text`, by number, in no order.
+
+        raw  the same `as_bytes`, where the caller has it so
+        """
 
 
 def as_bytes(text: str) -> bytes:
@@ -53,8 +56,8 @@ class Re2Gate:
             self._set.Add(shape.gate.encode("ascii"))
         self._set.Compile()
 
-    def __call__(self, text: str) -> Sequence[int]:
-        return self._set.Match(as_bytes(text)) or ()
+    def __call__(self, text: str, raw: bytes | None = None) -> Sequence[int]:
+        return self._set.Match(as_bytes(text) if raw is None else raw) or ()
 
 
 def _table(letters: dict[str, str]) -> bytes:
@@ -168,8 +171,8 @@ class LiteralGate:
                 if not any(one.add(number, literal) for one in ended):
                     self._by_family[shape.family].add(number, literal)
 
-    def __call__(self, text: str) -> Sequence[int]:
-        raw = as_bytes(text)
+    def __call__(self, text: str, raw: bytes | None = None) -> Sequence[int]:
+        raw = as_bytes(text) if raw is None else raw
         low = raw.lower()
         runs = raw.translate(_RUNS)
         dots = raw.translate(_DOTS)

@@ -10,7 +10,7 @@ Pure: no clock, no files, no state but what the constructor built. One instance 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from memd import errors
 from memd.ledger.sanitiser import gates
@@ -28,8 +28,6 @@ from memd.ledger.sanitiser.marks import (
 from memd.ledger.sanitiser.table import SHAPES
 
 MAX_PASSES = 6
-SHORT = 256  # characters: what is longer passes the gate alone
-TOGETHER = 2048  # characters that pass the gate at once
 
 
 def check_settings(extra_patterns: Sequence[str], allowlist: Sequence[str]) -> None:
@@ -72,42 +70,26 @@ class Sanitiser:
         self._allowed = tuple(allowlist)
         self.gate_name: gates.Choice = "stdlib" if re2 is None else "re2"
 
-    def scrub(self, text: str) -> str:
+    def scrub(self, text: str, raw: bytes | None = None) -> str:
         """`text` with its secrets replaced; scrubbing the result again changes nothing.
 
         A secret is found in the text it stands in: pass whole records, never pieces of one.
+
+        raw  the text as `gates.as_bytes` gives it, where the caller has it so
         """
         for _ in range(MAX_PASSES):
-            marks = self.marks(text)
+            marks = self.marks(text, raw)
             if not marks:
                 return text
-            text = replaced(text, marks)
+            text, raw = replaced(text, marks), None
         return text if not self.marks(text) else replacement(CUSTOM)
 
-    def scrub_all(self, texts: Sequence[str]) -> list[str]:
-        """Each of `texts` scrubbed by itself; names, ids and other short ones pass the gate together.
+    def is_clean(self, texts: Iterable[str]) -> bool:
+        """Whether `scrub` would leave all of these as they are, as far as one look at them together tells.
 
-        Only the gate sees them joined: no secret is found across two.
+        For names, ids and other short texts. False may be said of clean ones; they are scrubbed in vain then.
         """
-        scrubbed = list(texts)
-        short: list[int] = []
-        size = 0
-        for number, text in enumerate(scrubbed):
-            if len(text) > SHORT or self._custom is not None:
-                scrubbed[number] = self.scrub(text)
-                continue
-            short.append(number)
-            size += len(text)
-            if size > TOGETHER:
-                self._scrub_short(scrubbed, short)
-                short, size = [], 0
-        self._scrub_short(scrubbed, short)
-        return scrubbed
-
-    def _scrub_short(self, texts: list[str], numbers: Sequence[int]) -> None:
-        if self._gate("\0".join([texts[number] for number in numbers])):
-            for number in numbers:
-                texts[number] = self.scrub(texts[number])
+        return self._custom is None and not self._gate("\0".join(texts))
 
     def scrub_split(self, pieces: Sequence[str]) -> list[str]:
         """The pieces of one text; a secret of the whole is replaced in every piece that has a part of it.
@@ -139,9 +121,9 @@ class Sanitiser:
             text = replaced(text, _in_whole_escapes(text, marks), _is_bare(text))
         return text if not self.marks(text) else f'"{replacement(CUSTOM)}"'
 
-    def marks(self, text: str) -> list[Mark]:
+    def marks(self, text: str, raw: bytes | None = None) -> list[Mark]:
         """What one pass replaces: disjoint, left to right."""
-        fired = self._gate(text)
+        fired = self._gate(text, raw)
         if not fired and self._custom is None:
             return []
         found = list(self._found(text, fired))

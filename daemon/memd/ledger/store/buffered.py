@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import secrets
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final, Protocol
 
 from msgspec.structs import replace
@@ -44,7 +44,7 @@ class Remote(Writer, Protocol):
     """The writer on the server. token: names a group, which is put in once under it."""
 
     def append_all(
-        self, batches: Sequence[Batch], is_awaited: Callable[[], bool] = never, *, token: str = ""
+        self, batches: Iterable[Batch], is_awaited: Callable[[], bool] = never, *, token: str = ""
     ) -> list[Appended]: ...
 
     def has_taken(self, token: str) -> bool: ...
@@ -77,16 +77,17 @@ class BufferedWriter:
     def append(self, batch: Batch) -> Appended:
         return self.append_all((batch,))[0]
 
-    def append_all(self, batches: Sequence[Batch], is_awaited: Callable[[], bool] = never) -> list[Appended]:
+    def append_all(self, batches: Iterable[Batch], is_awaited: Callable[[], bool] = never) -> list[Appended]:
         """What became of them; of batches that wait nothing is known yet.
 
         They go in a group at a time, each all or none, and whoever needs the writer goes before the next one:
         a server takes many times as long as a file.
         """
         done: list[Appended] = []
-        while len(done) < len(batches) and not (done and is_awaited()):
+        coming = tuple(batches)
+        while len(done) < len(coming) and not (done and is_awaited()):
             try:
-                done += self._append_group(_first_group(batches[len(done) :]))
+                done += self._append_group(_first_group(coming[len(done) :]))
             except MemdError:
                 if not done:
                     raise

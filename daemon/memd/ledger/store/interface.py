@@ -7,7 +7,7 @@ thread at a time; a reader too, but for `interrupt`, which any thread may call.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
 import msgspec
@@ -354,7 +354,7 @@ class Writer(Protocol):
                 batch of a run that is not active
         """
 
-    def append_all(self, batches: Sequence[Batch], is_awaited: Callable[[], bool] = never) -> list[Appended]:
+    def append_all(self, batches: Iterable[Batch], is_awaited: Callable[[], bool] = never) -> list[Appended]:
         """Put several in, in this order, all or none: one flush and one transaction for all of them, or,
         where a server is far, for each group of them.
 

@@ -7,7 +7,6 @@ next one: they are left alone until there are `MANY`, and merged once nothing co
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Final
 
 import apsw
@@ -21,8 +20,9 @@ MANY: Final = 400
 FILL_BYTES: Final = 64 << 10
 """Characters that come at once, from which on it is a back-fill."""
 
-SETTINGS: Final = {"automerge": 64, "crisismerge": 1000}
-"""How it is at rest: merged on the way where 64 pieces are of one size, never all of them in one stroke."""
+SETTINGS: Final = {"automerge": 64, "crisismerge": 1000, "hashsize": 2 << 20}
+"""How it is at rest: merged on the way where 64 pieces are of one size, never all of them in one stroke. What
+goes in together becomes one piece, for which two megabytes are room."""
 
 MERGE_PAGES: Final = 64
 MERGE_ALL_EVENTS: Final = 5000
@@ -49,10 +49,10 @@ class Pieces:
             finally:
                 self.reset()
 
-    def expect(self, batches: Iterable[Batch]) -> None:
-        """These are going to be put in, in the transaction that is open."""
-        size = sum(len(entry.content) for batch in batches for entry in batch.entries)
-        is_filling = size >= FILL_BYTES and self._count < MANY
+    def expect(self, batch: Batch) -> None:
+        """That is going to be put in, in the transaction that is open."""
+        self._coming += sum([len(entry.content) for entry in batch.entries])
+        is_filling = self._coming >= FILL_BYTES and self._count < MANY
         if is_filling and self._is_automatic:
             self._set("automerge", 0)
         elif not self._is_automatic and self._count >= MANY:
@@ -60,6 +60,7 @@ class Pieces:
 
     def note(self) -> None:
         """They are in."""
+        self._coming = 0
         self._count += 2
         self.is_merged = False
 
@@ -98,6 +99,7 @@ class Pieces:
 
     def reset(self) -> None:
         """Ask anew how it is: at first, and after a transaction that was taken back."""
+        self._coming = 0  # characters in the transaction that is open
         connection = self._connection
         self._is_automatic = (
             connection.execute("select v from event_text_config where k = 'automerge'").get != 0

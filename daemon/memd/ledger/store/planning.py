@@ -68,7 +68,7 @@ class Plan(msgspec.Struct):
     told: set[str] = set()  # sessions with a line of facts or losses
     checkouts: list[tuple[int, str]] = []
     events: list[tuple[object, ...]] = []
-    index: list[tuple[int, str, str]] = []
+    index: list[tuple[int, str, str]] = []  # number, text, scope
     standings: list[tuple[int, int, int, int, int]] = []  # session, position, is_side, event, at
     gone: list[tuple[int, int, int]] = []  # session, position, event
     turned: list[tuple[int, int, int]] = []  # is_side, session, position
@@ -239,7 +239,7 @@ class Planner:
                 plan.events.append(
                     (n, one, entry.kind, entry.role, entry.occurred_at, metadata, tokens, entry.content)
                 )
-                plan.index.append((n, tokens, entry.content))
+                plan.index.append((n, entry.content, tokens))
                 stored += 1
             else:
                 n, kind = found

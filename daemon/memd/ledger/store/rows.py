@@ -29,7 +29,7 @@ def put(connection: apsw.Connection, batch: Batch, plan: Plan, segment: int) -> 
     if plan.events:
         many("insert into events values(?,?,?,?,?,?,?,?)", plan.events)
         plan.index.sort()  # the index wants ascending numbers: a step back makes it write what it has
-        many("insert into event_text(rowid, scope, content) values(?,?,?)", plan.index)
+        many("insert into event_text(rowid, content, scope) values(?,?,?)", plan.index)
     many(
         "insert into session_events(session, position, is_side, event, at, segment) values(?,?,?,?,?,?)",
         ((*standing, segment) for standing in plan.standings),
@@ -77,13 +77,13 @@ def _put_sessions(connection: apsw.Connection, harness: str, plan: Plan) -> None
     connection.executemany(_CHANGED, changed)
 
 
-def place(connection: apsw.Connection, plans: Sequence[Plan]) -> None:
-    """Note the directories that were learnt of sessions known before; after all batches of a transaction.
+def place(connection: apsw.Connection, places: Sequence[tuple[int, int]]) -> None:
+    """Note the directories (checkout, session) that were learnt of sessions known before; after all batches
+    of a transaction.
 
     A statement that changes what refers to another table can be taken back alone, and before it the index
     writes what it has gathered, as one more piece.
     """
-    places = [place for plan in plans for place in plan.placed]
     if places:
         connection.executemany("update sessions set checkout = ? where n = ?", places)
 

@@ -21,7 +21,7 @@ from __future__ import annotations
 import contextlib
 import os
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from typing import Final
 
 import apsw
@@ -43,7 +43,7 @@ from memd.ledger.store.interface import (
     never,
 )
 from memd.ledger.store.pieces import Pieces
-from memd.ledger.store.planning import Plan, Planner
+from memd.ledger.store.planning import Planner
 from memd.ledger.store.repairing import Repairer
 from memd.ledger.store.sqlite_reader import SqliteReader
 from memd.ledger.store.view import View
@@ -75,6 +75,7 @@ class _Growing(msgspec.Struct):
     size: int
     touched: float
     is_new: bool = False  # no row tells of it yet
+    lines: list[bytes] = []  # those of the transaction that is open
 
 
 class SqliteWriter:
@@ -130,15 +131,14 @@ class SqliteWriter:
     def append(self, batch: Batch) -> Appended:
         return self.append_all((batch,))[0]
 
-    def append_all(self, batches: Sequence[Batch], is_awaited: Callable[[], bool] = never) -> list[Appended]:
+    def append_all(self, batches: Iterable[Batch], is_awaited: Callable[[], bool] = never) -> list[Appended]:
         opened: dict[str, _Growing] = {}  # the segments they go into, out of use until the rows are in
         is_in = False
         try:
             with database.saying("write", self._path), database.transaction(self._connection):
-                self._pieces.expect(batches)
-                plans = self._put_rows(batches, opened, is_awaited)
+                done = self._put_rows(batches, opened, is_awaited)
                 for harness, held in opened.items():
-                    self._put_lines(harness, held, batches, plans)
+                    self._put_lines(harness, held)
                 for number in self._retired:
                     rows.close_segment(self._connection, number)
             is_in = True
@@ -156,10 +156,11 @@ class SqliteWriter:
         self._retired.clear()
         for held in opened.values():
             held.is_new = False
+            held.lines.clear()
         self._growing.update((name, held) for name, held in opened.items() if held.size < SEAL_BYTES)
         self._busy_at = time.monotonic()
         self._pieces.note()
-        return [plan.appended for plan in plans]
+        return done
 
     def _drop_new(self, opened: Mapping[str, _Growing]) -> None:
         """A full disk would otherwise gather a file at every try. What was in them comes again."""
@@ -169,27 +170,35 @@ class SqliteWriter:
                     self._segments.drop_plain(harness, held.number)
 
     def _put_rows(
-        self, batches: Sequence[Batch], opened: dict[str, _Growing], is_awaited: Callable[[], bool]
-    ) -> list[Plan]:
-        """All that the batches, or the first of them, come to but their lines; not committed."""
-        plans: list[Plan] = []
+        self, batches: Iterable[Batch], opened: dict[str, _Growing], is_awaited: Callable[[], bool]
+    ) -> list[Appended]:
+        """All that the batches, or the first of them, come to; their lines are encoded, nothing is committed.
+
+        One batch is done with before the next one is looked at: what it holds is in the processor's cache.
+        """
+        done: list[Appended] = []
+        placed: list[tuple[int, int]] = []
         for batch in batches:
-            if plans and is_awaited():
-                break
+            self._pieces.expect(batch)
             plan = self._planner.plan(batch)
             number = 0
             if plan.lines:
-                if batch.harness not in opened:
-                    opened[batch.harness] = held = self._open_segment(batch.harness)
+                held = opened.get(batch.harness)
+                if held is None:
+                    held = opened[batch.harness] = self._open_segment(batch.harness)
                     rows.put_segment(self._connection, held.number, batch.harness)
-                number = opened[batch.harness].number
+                held.lines.append(self._codec.encode(plan.lines))
+                number = held.number
             rows.put(self._connection, batch, plan, number)
             self._view.take(batch, plan)
             for facts in plan.touched.values():
                 self._memory.remember(batch.harness, facts)
-            plans.append(plan)
-        rows.place(self._connection, plans)
-        return plans
+            placed += plan.placed
+            done.append(plan.appended)
+            if is_awaited():
+                break
+        rows.place(self._connection, placed)
+        return done
 
     def _open_segment(self, harness: str) -> _Growing:
         held = self._growing.pop(harness, None)
@@ -198,18 +207,10 @@ class SqliteWriter:
             held = _Growing(self._number, 0, 0.0, is_new=True)
         return held
 
-    def _put_lines(
-        self, harness: str, held: _Growing, batches: Sequence[Batch], plans: Sequence[Plan]
-    ) -> None:
+    def _put_lines(self, harness: str, held: _Growing) -> None:
         """Append what the batches say to the segment, flushed; how far it reaches goes in with the rows."""
-        parts: list[bytes] = []  # one batch at a time: nothing else runs while one is encoded
-        if not held.size:
-            head = HeadLine(v=VERSION, harness=harness, number=held.number)
-            parts.append(self._codec.encode((head,)))
-        for batch, plan in zip(batches, plans, strict=False):  # fewer plans, if somebody waits
-            if batch.harness == harness:
-                parts.append(self._codec.encode(plan.lines))
-        data = b"".join(parts)
+        head = HeadLine(v=VERSION, harness=harness, number=held.number)
+        data = b"".join([b"" if held.size else self._codec.encode((head,)), *held.lines])
         self._segments.append(harness, held.number, held.size, data)
         held.size += len(data)
         held.touched = time.monotonic()

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import secrets
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from memd.ledger.store.history import USUAL, Bounds, History
@@ -163,7 +163,7 @@ class PostgresWriter:
         return self.append_all((batch,))[0]
 
     def append_all(
-        self, batches: Sequence[Batch], is_awaited: Callable[[], bool] = never, *, token: str = ""
+        self, batches: Iterable[Batch], is_awaited: Callable[[], bool] = never, *, token: str = ""
     ) -> list[Appended]:
         """All go in, whoever waits. token: names this group; the same group again under it is put in once"""
         clean = [cleaned(batch) for batch in batches]
