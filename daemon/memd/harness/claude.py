@@ -67,7 +67,17 @@ from memd.harness.model import (
     Turn,
 )
 from memd.harness.packets import is_own
-from memd.harness.records import FAULTS, SAFE_LENGTH, Recovered, clip, compact, recover, split, whole_halves
+from memd.harness.records import (
+    FAULTS,
+    SAFE_LENGTH,
+    Recovered,
+    clip,
+    compact,
+    head_lines,
+    recover,
+    split,
+    whole_halves,
+)
 
 MAX_PROMPTS = 64  # places to which a person can go back
 HEAD_LINES = 512  # records at the start of a file among which the session and its directory are looked for
@@ -406,7 +416,7 @@ def identify(path: bytes, head: bytes, flavor: str) -> Session | None:
     """
     name = path.rsplit(b"/", 1)[-1].removesuffix(b".jsonl")
     session, cwd, started, version = "", "", "", ""
-    for line in head.split(b"\n", HEAD_LINES)[:HEAD_LINES]:
+    for line in head_lines(head, HEAD_LINES):
         found = _head(line)
         session = session or found.sessionId or ""
         if found.cwd and not cwd:

@@ -55,7 +55,7 @@ from memd.harness.codex_records import (
 from memd.harness.losses import Losses
 from memd.harness.model import Adapter, Environment, Event, Kind, OutputLimit, Parsed, Session, Store, Turn
 from memd.harness.packets import is_own
-from memd.harness.records import FAULTS, SAFE_LENGTH, Recovered, clip, compact, recover, split
+from memd.harness.records import FAULTS, SAFE_LENGTH, Recovered, clip, compact, head_lines, recover, split
 
 MIN_GLOBAL_ID = 16  # characters; a shorter record id is a counter of its own session
 MAX_PROMPTS = 64  # turns that can still be taken back
@@ -433,7 +433,7 @@ def identify(path: bytes, head: bytes, flavor: str) -> Session | None:
     match = NAME.fullmatch(path.rsplit(b"/", 1)[-1])
     named = match[1].decode("ascii") if match else ""
     shift = shift_of(match[2].decode("ascii"), named) if match and match[2] else 0
-    for line in head.split(b"\n", HEAD_LINES)[:HEAD_LINES]:
+    for line in head_lines(head, HEAD_LINES):
         if b'"session_meta"' not in line:
             continue
         try:

@@ -28,7 +28,7 @@ from memd.harness.losses import Losses
 from memd.harness.model import MAX_EVENT_BYTES, Event, Kind, Parsed, Session, Turn
 from memd.harness.packets import is_own
 from memd.harness.pi_branches import Branches, BranchState
-from memd.harness.records import FAULTS, clip, compact, each, split
+from memd.harness.records import FAULTS, clip, compact, each, head_lines, split
 from memd.harness.times import rfc3339
 
 SILENT = frozenset(
@@ -423,7 +423,7 @@ def identify(path: bytes, head: bytes, flavor: str) -> Session | None:
     for folder in path.split(b"/")[:-1]:
         if match := _ARTIFACTS.fullmatch(folder):
             parent = match[1].decode("utf-8", "replace")
-    for line in head.split(b"\n", HEAD_LINES)[:HEAD_LINES]:
+    for line in head_lines(head, HEAD_LINES):
         try:
             header = _header(line)
         except FAULTS:

@@ -49,6 +49,18 @@ def split(chunk: bytes) -> tuple[list[bytes], int]:
     return lines, at
 
 
+def head_lines(head: bytes, count: int) -> Iterator[bytes]:
+    """The first so many lines of a chunk; what follows the last newline is one too."""
+    at = 0
+    for _ in range(count):
+        end = head.find(b"\n", at)
+        if end < 0:
+            yield head[at:]
+            return
+        yield head[at:end]
+        at = end + 1
+
+
 def whole_halves(line: bytes) -> bytes:
     """The line with every escaped half of a surrogate pair replaced by an escaped U+FFFD."""
     if _HALF.search(line) is None:

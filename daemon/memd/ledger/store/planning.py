@@ -8,6 +8,7 @@ event stays, and an id that is known as another kind is refused alone.
 from __future__ import annotations
 
 import datetime
+import functools
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, Protocol
@@ -208,8 +209,8 @@ class Planner:
         known = self._memory.known(keys)
         standing = self._memory.standing([n for n, _kind in known.values()]) if known else set()
         memory, harness, lines = self._memory, batch.harness, plan.lines
-        now = time.time()
-        fresh_from, latest = _day(now - FRESH_S), _day(now + search.SKEW_S)
+        now = int(time.time())
+        fresh_from, latest = _hour((now - FRESH_S) // 60), _hour(int(now + search.SKEW_S) // 60)
         is_live = True
         stored = stood = duplicates = forgotten = 0
         highest: dict[str, int] = {}
@@ -405,5 +406,7 @@ def _is_later(one: str, other: str) -> bool:
     return a is not None and (b is None or a > b)
 
 
-def _day(seconds: float) -> str:
-    return datetime.datetime.fromtimestamp(seconds, datetime.UTC).strftime("%Y-%m-%dT%H")
+@functools.lru_cache(maxsize=8)
+def _hour(minute: int) -> str:
+    """The hour in which a minute since the epoch lies, as times of events begin."""
+    return datetime.datetime.fromtimestamp(minute * 60, datetime.UTC).strftime("%Y-%m-%dT%H")

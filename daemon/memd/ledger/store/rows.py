@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import Final
 
 import apsw
 
 from memd.ledger.store import database
-from memd.ledger.store.interface import Batch
+from memd.ledger.store.interface import BATCH_BYTES, Batch
 from memd.ledger.store.planning import Facts, Plan
+
+TOGETHER: Final = 2 * BATCH_BYTES
+"""Characters that the index takes at once: a few milliseconds."""
 
 _BEGUN = (
     "insert into sessions(n, harness, native, checkout, title, title_from, started, last_activity, version,"
@@ -21,15 +25,42 @@ _CHANGED = (
 )
 
 
-def put(connection: apsw.Connection, batch: Batch, plan: Plan, segment: int) -> None:
-    """Everything a batch comes to, but for `place`."""
+class Words:
+    """What goes into the index, put there many at a time: it works in the processor's cache then."""
+
+    def __init__(self, connection: apsw.Connection) -> None:
+        self._connection = connection
+        self._waiting: list[tuple[int, str, str]] = []
+        self._size = 0
+
+    def add(self, rows: Sequence[tuple[int, str, str]]) -> None:
+        """rows: number, text, scope"""
+        self._waiting += rows
+        self._size += sum([len(content) for _n, content, _scope in rows])
+        if self._size >= TOGETHER:
+            self.put()
+
+    def put(self) -> None:
+        """To be called before anything in the index changes, and at the end."""
+        if self._waiting:
+            self._waiting.sort()  # a step back makes the index write what it has gathered
+            self._connection.executemany(
+                "insert into event_text(rowid, content, scope) values(?,?,?)", self._waiting
+            )
+            self._waiting.clear()
+            self._size = 0
+
+
+def put(connection: apsw.Connection, batch: Batch, plan: Plan, segment: int, words: Words) -> None:
+    """Everything a batch comes to, but for `place` and what is left in `words`."""
     many = connection.executemany
     many("insert into checkouts(n, path) values(?, ?)", plan.checkouts)
     _put_sessions(connection, batch.harness, plan)
     if plan.events:
         many("insert into events values(?,?,?,?,?,?,?,?)", plan.events)
-        plan.index.sort()  # the index wants ascending numbers: a step back makes it write what it has
-        many("insert into event_text(rowid, content, scope) values(?,?,?)", plan.index)
+        words.add(plan.index)
+    if plan.gone or plan.moved or plan.widened:
+        words.put()
     many(
         "insert into session_events(session, position, is_side, event, at, segment) values(?,?,?,?,?,?)",
         ((*standing, segment) for standing in plan.standings),

@@ -34,12 +34,10 @@ def key(event_id: str) -> Stored:
 def keys(event_ids: Sequence[str]) -> Sequence[Stored]:
     """`key` of many; nearly always all of them are digests."""
     try:
-        stored = [bytes.fromhex(one[7:]) for one in event_ids]
+        stored = [bytes.fromhex(one[7:]) for one in event_ids if len(one) == 71 and one.startswith("native:")]
     except ValueError:
-        return [key(one) for one in event_ids]
-    if all(len(one) == 71 and one.startswith("native:") for one in event_ids):
-        return stored
-    return [key(one) for one in event_ids]
+        stored = []
+    return stored if len(stored) == len(event_ids) else [key(one) for one in event_ids]
 
 
 def spelled(stored: Stored) -> str:

@@ -64,8 +64,8 @@ FORGET_AGAIN_S: Final = 60.0
 
 MAX_FREE_PAGES: Final = 256
 SHRINK_PAGES: Final = 128
-LOG_PAGES: Final = 16_000
-QUIET_LOG_PAGES: Final = 2000
+LOG_PAGES: Final = 8000
+QUIET_LOG_PAGES: Final = 1000
 """How long the log gets while batches come, and between them: a page that changes often is brought in once.
 After all housekeeping nothing is left of it."""
 
@@ -178,6 +178,7 @@ class SqliteWriter:
         """
         done: list[Appended] = []
         placed: list[tuple[int, int]] = []
+        words = rows.Words(self._connection)
         for batch in batches:
             self._pieces.expect(batch)
             plan = self._planner.plan(batch)
@@ -189,7 +190,7 @@ class SqliteWriter:
                     rows.put_segment(self._connection, held.number, batch.harness)
                 held.lines.append(self._codec.encode(plan.lines))
                 number = held.number
-            rows.put(self._connection, batch, plan, number)
+            rows.put(self._connection, batch, plan, number, words)
             self._view.take(batch, plan)
             for facts in plan.touched.values():
                 self._memory.remember(batch.harness, facts)
@@ -197,6 +198,7 @@ class SqliteWriter:
             done.append(plan.appended)
             if is_awaited():
                 break
+        words.put()
         rows.place(self._connection, placed)
         return done
 
