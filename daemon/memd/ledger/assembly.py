@@ -28,8 +28,8 @@ from memd.ledger.store.interface import BATCH_BYTES, BATCH_EVENTS, MAX_TEXT_BYTE
 HOLD_S = 2.0
 MAX_TITLE_BYTES = 400
 MAX_METADATA_BYTES = 512
-SAFE_NAME = MAX_METADATA_BYTES // 4  # characters that are within that whatever they are
-SHORT = 256  # characters of a text that is not looked at alone
+SHORT = MAX_METADATA_BYTES // 4  # characters of what is not looked at alone; within that whatever they are
+TOGETHER = 16  # events whose names and short texts are looked at together
 MAX_REMEMBERED_SESSIONS = 20_000
 FAR = 1e9
 _COLOURS = re.compile(rb"\x1b\[[0-9;:]*m")  # ECMA-48, Select Graphic Rendition
@@ -269,8 +269,7 @@ class Assembly:
         """Events as the ledger keeps them. Names and short texts are looked at together: most are clean."""
         sanitiser = self._clean()
         entries: list[Entry] = []
-        names: list[str] = []
-        short: list[str] = []
+        small: list[list[str]] = []  # of each
         for event in events:
             content = event.content
             raw = as_bytes(content)
@@ -279,12 +278,12 @@ class Assembly:
                 # a word behind a colour must be found, and forgotten, as the word it is
                 raw = _COLOURS.sub(b"", raw).replace(b"\0", b"")
                 content = raw.decode("utf-8", "surrogatepass")
+            names = [event.record, *[value for value in event.metadata.values() if isinstance(value, str)]]
             if len(content) <= SHORT:
-                short.append(content)
+                names.append(content)
             else:
                 content = cut(sanitiser.scrub(content, raw), MAX_TEXT_BYTES)
-            names.append(event.record)
-            names += [value for value in event.metadata.values() if isinstance(value, str)]
+            small.append(names)
             entries.append(
                 Entry(
                     id=made_id,
@@ -300,15 +299,24 @@ class Assembly:
                     metadata=event.metadata,
                 )
             )
-        if max(map(len, names), default=0) <= SAFE_NAME and sanitiser.is_clean([*names, *short]):
-            return entries
-        return [_scrubbed(sanitiser, entry) for entry in entries]
+        for start in range(0, len(entries), TOGETHER):
+            near = range(start, min(start + TOGETHER, len(entries)))
+            if not _are_clean(sanitiser, [name for number in near for name in small[number]]):
+                for number in near:
+                    if not _are_clean(sanitiser, small[number]):
+                        entries[number] = _scrubbed(sanitiser, entries[number])
+        return entries
 
     def _session(self, session: Session) -> Session:
         if not session.title:
             return session
         title = cut(self._clean().scrub(session.title.replace("\0", "")), MAX_TITLE_BYTES)
         return replace(session, title=title)
+
+
+def _are_clean(sanitiser: Sanitiser, names: Sequence[str]) -> bool:
+    """Whether all of these can stay as they are."""
+    return max(map(len, names)) <= SHORT and sanitiser.is_clean(names)
 
 
 def _scrubbed(sanitiser: Sanitiser, entry: Entry) -> Entry:

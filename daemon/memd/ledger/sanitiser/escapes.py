@@ -17,7 +17,7 @@ _ESCAPE = re.compile(r"\\{1,8}(?:u00[2-7][0-9A-Fa-f]|/)|(?:%(?:25){0,4}[2-7][0-9
 _GATE = r"\\u00[2-7][0-9A-Fa-f]|\\/|%(?:25)*[2-7][0-9A-Fa-f]"
 
 # No row that finds: the gate's word that a second reading is due
-ESCAPED = Shape("escaped", lambda text: iter(()), _GATE, ("\\u00", "\\/", "%"), "any", "")
+ESCAPED = Shape("escaped", lambda text: iter(()), _GATE, ("\\u00", "\\/", "%"), "escaped", "")
 
 
 @dataclass(frozen=True, slots=True)

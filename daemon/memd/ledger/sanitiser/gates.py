@@ -73,6 +73,9 @@ _ALNUM = "".join(sorted(TOKEN_CHARS - set("_-")))
 _RUNS = _table({_ALNUM: "a", "_-": "_"})
 _TAIL = b"_" + b"a" * 16
 _LONG = b"a" * 20
+MANY_RUNS = 64  # of a text in which literals are sought everywhere
+REACH = 40  # characters before a run in which its literal begins, and behind its beginning
+BEFORE_TOKEN = 3  # characters that belong to it: `://`
 _DOTS = _table({_ALNUM + "_-": "a", ".": ".", ":": ":"})
 _DISCORD = b".aaaaaa." + b"a" * 27
 _TELEGRAM = b":" + b"a" * 34
@@ -83,6 +86,7 @@ _BASE64 = b"a" * 36
 
 # Names close to what assigns to them: lower case, every such sign a colon, what may stand between dropped
 _ASSIGN = bytes(ord(":" if chr(i) in "=,|>(" else chr(i).lower()) if i < 128 else i for i in range(256))
+_PERCENT = re.compile(rb"(?:25)*[2-7][0-9A-Fa-f]").match
 LONG_NAME = MAX_NAME // 2  # of a longer one a finder may see the end only, and a blank may end it too early
 _NAME = b"abcdefghijklmnopqrstuvwxyz0123456789_-."
 _BETWEEN = b" \t\r\n\"'`\\];_-!?0123456789"
@@ -99,6 +103,30 @@ class _Literals:
 
     def in_text(self, raw: bytes) -> list[int]:
         return [number for literal, rows in self._rows.items() if literal in raw for number in rows]
+
+
+class _Near:
+    """Literals that stand in the token that has a long run, or right before it.
+
+    run  what the run looks like in a text as `_RUNS` translates it
+    """
+
+    def __init__(self, literals: _Literals, run: bytes) -> None:
+        self._literals = literals
+        self._run = run
+
+    def in_text(self, raw: bytes, runs: bytes, dots: bytes) -> list[int]:
+        if runs.count(self._run) > MANY_RUNS:
+            return self._literals.in_text(raw)
+        tokens = []
+        at = runs.find(self._run)
+        while at >= 0:
+            low, high = at - REACH if at > REACH else 0, at + len(self._run) + REACH
+            start = max(low, dots.rfind(b" ", low, at) + 1 - BEFORE_TOKEN)
+            end = dots.find(b" ", at + len(self._run), high)
+            tokens.append(raw[max(0, start) : high if end < 0 else end])
+            at = runs.find(self._run, at + len(self._run))
+        return self._literals.in_text(b"\n\n".join(tokens)) if tokens else []
 
 
 class _Ended:
@@ -160,6 +188,8 @@ class LiteralGate:
         self._by_family = {family: _Literals() for family in get_args(Family)}
         self._ended = tuple(_Ended(separator) for separator in (b"-", b"_", b"=", b"~"))
         self._dots = _Ended(b".")
+        self._tail = _Near(self._by_family["tail"], _TAIL)
+        self._long = _Near(self._by_family["long"], _LONG)
         self._assigned: list[_Assigned] = []
         for number, shape in enumerate(shapes):
             literals = tuple(literal.encode() for literal in shape.literals)
@@ -179,10 +209,8 @@ class LiteralGate:
         fired = self._by_family["any"].in_text(raw) + self._by_family["lower"].in_text(low)
         for ended in self._ended:
             fired += ended.in_text(raw)
-        if _TAIL in runs:
-            fired += self._by_family["tail"].in_text(raw)
-        if _LONG in runs:
-            fired += self._by_family["long"].in_text(raw)
+        fired += self._tail.in_text(raw, runs, dots)
+        fired += self._long.in_text(raw, runs, dots)
         if _RUN in dots:
             fired += self._by_family["run"].in_text(raw)
         if _DOT in dots:
@@ -197,14 +225,17 @@ class LiteralGate:
             fired += self._by_family["at"].in_text(low)
         if b"pass" in low:
             fired += self._by_family["pass"].in_text(low)
-        fired += self._those_assigned(raw, low)
+        is_percent = b"%" in raw and any(map(_PERCENT, raw.split(b"%")[1:]))
+        if is_percent or b"\\" in raw:
+            fired += self._by_family["escaped"].in_text(raw)
+        fired += self._those_assigned(raw, low, is_percent=is_percent)
         return sorted(set(fired))
 
-    def _those_assigned(self, raw: bytes, low: bytes) -> list[int]:
+    def _those_assigned(self, raw: bytes, low: bytes, *, is_percent: bool) -> list[int]:
         named = [row for row in self._assigned if row.word in low]
         if not named:
             return []
-        if b"%" in low or b"&" in low or b"u00" in low:  # quotes, blanks and signs may be encoded
+        if is_percent or b"&" in low or b"u00" in low:  # quotes, blanks and signs may be encoded
             return [row.number for row in named]
         close = raw.translate(_ASSIGN, _BETWEEN)
         return [row.number for row in named if row.is_attached(close) or row.is_given(low)]

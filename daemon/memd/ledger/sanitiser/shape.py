@@ -21,8 +21,8 @@ Finder = Callable[[str], Iterator[Span]]
 
 # What `gates.LiteralGate` asks of a text before it looks for a row's literals:
 #   any       nothing
-#   tail      `_` or `-` and sixteen letters or digits after it
-#   long      twenty letters or digits in a row
+#   tail      `_` or `-` and sixteen letters or digits after it; the literal in the same token, near that
+#   long      twenty letters or digits in a row; the literal in the same token, near that, or right before it
 #   run       twenty-four characters of a token in a row
 #   base64    thirty-six characters of base64, or of it in a URL, in a row
 #   dot       a dot and sixteen characters of a token after it
@@ -30,8 +30,11 @@ Finder = Callable[[str], Iterator[Span]]
 #   at        an `@`, also percent-encoded
 #   lower     nothing; literals are sought in the lower-cased text
 #   pass      the word `pass`; literals as in `lower`
+#   escaped   a percent sign counts with two digits after it
 #   assigned  the first literal is a word, the others are names' endings that something is attached to
-Family = Literal["any", "tail", "long", "run", "base64", "dot", "dotted", "at", "lower", "pass", "assigned"]
+Family = Literal[
+    "any", "tail", "long", "run", "base64", "dot", "dotted", "at", "lower", "pass", "escaped", "assigned"
+]
 
 TOKEN_CHARS = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-")
 HEX = frozenset("0123456789abcdefABCDEF")
