@@ -108,24 +108,30 @@ class _Literals:
 class _Near:
     """Literals that stand in the token that has a long run, or right before it.
 
-    run  what the run looks like in a text as `_RUNS` translates it
+    run       what the run looks like in a text that was translated
+    is_ahead  whether they end with the run's first character
     """
 
-    def __init__(self, literals: _Literals, run: bytes) -> None:
+    def __init__(self, literals: _Literals, run: bytes, *, is_ahead: bool = False) -> None:
         self._literals = literals
         self._run = run
+        self._is_ahead = is_ahead
 
     def in_text(self, raw: bytes, runs: bytes, dots: bytes) -> list[int]:
         if runs.count(self._run) > MANY_RUNS:
             return self._literals.in_text(raw)
         tokens = []
+        size = len(self._run)
         at = runs.find(self._run)
         while at >= 0:
-            low, high = at - REACH if at > REACH else 0, at + len(self._run) + REACH
-            start = max(low, dots.rfind(b" ", low, at) + 1 - BEFORE_TOKEN)
-            end = dots.find(b" ", at + len(self._run), high)
-            tokens.append(raw[max(0, start) : high if end < 0 else end])
-            at = runs.find(self._run, at + len(self._run))
+            low = at - REACH if at > REACH else 0
+            start = dots.rfind(b" ", low, at) + 1 or low
+            end = at + 1
+            if not self._is_ahead:
+                end = dots.find(b" ", at + size, at + size + REACH)
+                end = at + size + REACH if end < 0 else end
+            tokens.append(raw[start - BEFORE_TOKEN if start > BEFORE_TOKEN else 0 : end])
+            at = runs.find(self._run, at + size)
         return self._literals.in_text(b"\n\n".join(tokens)) if tokens else []
 
 
@@ -188,8 +194,9 @@ class LiteralGate:
         self._by_family = {family: _Literals() for family in get_args(Family)}
         self._ended = tuple(_Ended(separator) for separator in (b"-", b"_", b"=", b"~"))
         self._dots = _Ended(b".")
-        self._tail = _Near(self._by_family["tail"], _TAIL)
+        self._tail = _Near(self._by_family["tail"], _TAIL, is_ahead=True)
         self._long = _Near(self._by_family["long"], _LONG)
+        self._run = _Near(self._by_family["run"], _RUN)
         self._assigned: list[_Assigned] = []
         for number, shape in enumerate(shapes):
             literals = tuple(literal.encode() for literal in shape.literals)
@@ -200,6 +207,7 @@ class LiteralGate:
                 ended = {"any": self._ended, "dot": (self._dots,)}.get(shape.family, ())
                 if not any(one.add(number, literal) for one in ended):
                     self._by_family[shape.family].add(number, literal)
+        self._words = tuple({row.word for row in self._assigned})
 
     def __call__(self, text: str, raw: bytes | None = None) -> Sequence[int]:
         raw = as_bytes(text) if raw is None else raw
@@ -211,8 +219,7 @@ class LiteralGate:
             fired += ended.in_text(raw)
         fired += self._tail.in_text(raw, runs, dots)
         fired += self._long.in_text(raw, runs, dots)
-        if _RUN in dots:
-            fired += self._by_family["run"].in_text(raw)
+        fired += self._run.in_text(raw, dots, dots)
         if _DOT in dots:
             fired += self._dots.in_text(raw)
             if _DISCORD in dots:
@@ -232,7 +239,8 @@ class LiteralGate:
         return sorted(set(fired))
 
     def _those_assigned(self, raw: bytes, low: bytes, *, is_percent: bool) -> list[int]:
-        named = [row for row in self._assigned if row.word in low]
+        words = [word for word in self._words if word in low]
+        named = [row for row in self._assigned if row.word in words]
         if not named:
             return []
         if is_percent or b"&" in low or b"u00" in low:  # quotes, blanks and signs may be encoded

@@ -23,7 +23,7 @@ Finder = Callable[[str], Iterator[Span]]
 #   any       nothing
 #   tail      `_` or `-` and sixteen letters or digits after it; the literal in the same token, near that
 #   long      twenty letters or digits in a row; the literal in the same token, near that, or right before it
-#   run       twenty-four characters of a token in a row
+#   run       twenty-four characters of a token in a row; the literal among them, near their beginning
 #   base64    thirty-six characters of base64, or of it in a URL, in a row
 #   dot       a dot and sixteen characters of a token after it
 #   dotted    the middle of a Discord or a Telegram token
