@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from memd.harness.records import arguments, clip, compact, split, whole_halves
+from memd.harness.records import arguments, clip, compact, head_lines, split, whole_halves
 from support_records import SESSION, codex, line, losses, message, meta, parse, user
 
 
@@ -19,6 +19,17 @@ def test_only_line_feeds_end_a_record() -> None:
 @pytest.mark.parametrize(("chunk", "expected"), [(b"", ([], 0)), (b"x", ([], 0)), (b"\n", ([b""], 1))])
 def test_unfinished_line_is_left(chunk: bytes, expected: tuple[list[bytes], int]) -> None:
     assert split(chunk) == expected
+
+
+@given(st.lists(st.sampled_from([b"", b"a", b"bc", b"\r"]), min_size=1, max_size=6), st.integers(0, 7))
+def test_head_lines_are_the_first_pieces_between_line_feeds(pieces: list[bytes], count: int) -> None:
+    assert list(head_lines(b"\n".join(pieces), count)) == pieces[:count]
+
+
+@given(st.binary(max_size=60).map(lambda raw: raw.replace(b"\x01", b"\n")))
+def test_split_gives_what_stands_between_line_feeds(chunk: bytes) -> None:
+    *lines, rest = chunk.split(b"\n")
+    assert split(chunk) == (lines, len(chunk) - len(rest))
 
 
 @pytest.mark.parametrize(

@@ -25,6 +25,14 @@ def test_there_is_a_ledger_of_every_version() -> None:
     assert released() == [f"v{number}" for number in range(1, schema.VERSION + 1)]
 
 
+def tables(root: Path) -> dict[str, str]:
+    """Every table and index, and the statement that made it."""
+    connection = apsw.Connection(str(root / "ledger.sqlite3"))
+    found = dict(connection.execute("select name, sql from sqlite_schema where sql is not null"))
+    connection.close()
+    return found
+
+
 @pytest.mark.parametrize("name", released())
 def test_a_ledger_of_an_older_version_is_taken_over(name: str, tmp_path: Path) -> None:
     root = tmp_path / "ledger"
@@ -39,6 +47,9 @@ def test_a_ledger_of_an_older_version_is_taken_over(name: str, tmp_path: Path) -
         ledger.put(entry("a new one"))
         assert ledger.sequences() == [1, 2, 3, 4]
         assert ledger.problems() == []
+    with Ledger(tmp_path / "fresh"):
+        pass
+    assert tables(root) == tables(tmp_path / "fresh")
 
 
 @pytest.mark.parametrize("name", released())

@@ -48,6 +48,16 @@ def test_links_are_never_followed(tmp_path: Path) -> None:
     assert sources.look(CLAUDE, store(inside, "**/*.jsonl"), os.fsencode(inside / "p/c.jsonl")) is None
 
 
+def test_only_a_folder_at_rest_is_known_by_its_time(tmp_path: Path) -> None:
+    make(tmp_path, "old/a.jsonl", "fresh/b.jsonl")
+    os.utime(tmp_path / "old", (1_000_000_000, 1_000_000_000))
+    seen = sources.walk(CLAUDE, store(tmp_path, "*/*.jsonl")).folders
+    old, fresh = os.fsencode(tmp_path / "old"), os.fsencode(tmp_path / "fresh")
+    assert (seen[old], seen[fresh]) == (sources.mtime(old), sources.UNSURE)
+    make(tmp_path, "old/c.jsonl")
+    assert sources.mtime(old) != seen[old]
+
+
 def test_a_walk_stops_at_its_bound_and_says_so(tmp_path: Path) -> None:
     make(tmp_path, *(f"p/{n}.jsonl" for n in range(12)))
     walk = sources.walk(CLAUDE, store(tmp_path, "*/*.jsonl"), limit=10)
