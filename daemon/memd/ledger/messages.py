@@ -170,7 +170,8 @@ AnyNews = Retiring | Read | Folders | Progress | Flushed
 
 _commands = msgspec.msgpack.Decoder(AnyCommand)
 _news = msgspec.msgpack.Decoder(AnyNews)
-_batches = msgspec.msgpack.Decoder(tuple[Batch, ...])
+_parts = msgspec.msgpack.Decoder(tuple[msgspec.Raw, ...])
+_batch = msgspec.msgpack.Decoder(Batch)
 
 
 def read(number: int, batches: Sequence[Batch], *, is_live: bool = False, is_more: bool = False) -> Read:
@@ -182,9 +183,12 @@ def read(number: int, batches: Sequence[Batch], *, is_live: bool = False, is_mor
     )
 
 
-def batches(read: Read) -> tuple[Batch, ...]:
-    """What such a message holds."""
-    return _batches.decode(read.packed)
+def batches(read: Read, skipped: int = 0) -> Iterator[Batch]:
+    """What such a message holds, from behind the first so many on.
+
+    One at a time: nothing else runs in a process while something is unpacked.
+    """
+    return map(_batch.decode, _parts.decode(read.packed)[skipped:])
 
 
 def pack(message: AnyCommand | AnyNews) -> bytes:

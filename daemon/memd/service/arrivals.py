@@ -19,7 +19,7 @@ TOGETHER_BYTES = 3 * GROUP_BYTES
 
 
 class Coming:
-    """Batches in their order. Each group is unpacked when its turn comes, by whoever takes it.
+    """Batches in their order. Each is unpacked when its turn comes, by whoever takes it.
 
     Unpacked all at once, and in another thread, they would be out of the processor's cache by then.
     """
@@ -38,7 +38,7 @@ class Coming:
             if skipped >= read.count:
                 skipped -= read.count
                 continue
-            yield from messages.batches(read)[skipped:]
+            yield from messages.batches(read, skipped)
             skipped = 0
 
     def after(self, count: int) -> Coming:
