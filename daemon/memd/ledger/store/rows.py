@@ -8,11 +8,11 @@ from typing import Final
 import apsw
 
 from memd.ledger.store import database
-from memd.ledger.store.interface import BATCH_BYTES, Batch
+from memd.ledger.store.interface import GROUP_BYTES, Batch
 from memd.ledger.store.planning import Facts, Plan
 
-TOGETHER: Final = 2 * BATCH_BYTES
-"""Characters that the index takes at once: a few milliseconds."""
+TOGETHER: Final = GROUP_BYTES
+"""Characters that the index takes at once: some ten milliseconds, in which nobody else gets the writer."""
 
 _BEGUN = (
     "insert into sessions(n, harness, native, checkout, title, title_from, started, last_activity, version,"
