@@ -28,10 +28,6 @@ class Retries:
         """When the next one is to be tried."""
         return min(self._at.values(), default=math.inf)
 
-    def __contains__(self, path: bytes) -> bool:
-        """Whether it is being tried."""
-        return path in self._tries
-
     def note(self, path: bytes, now: float) -> None:
         """It could not be read just now."""
         tries = self._tries.pop(path, 0)

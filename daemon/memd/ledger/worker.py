@@ -284,8 +284,6 @@ class Worker:
         if folder == store.root:
             self._rescan_at = 0.0
             return
-        if folder not in self._retries and self._folders.get(folder) == sources.mtime(folder):
-            return  # it was listed, and no name has come since
         walk = sources.walk(adapter, store, folder)
         self._troubles.settle_places(walk.folders)
         self._note_places(store, walk)
