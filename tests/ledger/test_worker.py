@@ -116,6 +116,23 @@ def test_a_worker_goes_on_from_the_cursors_it_is_given(worker: Worker, tmp_path:
         again.end()
 
 
+def test_a_hint_at_a_folder_finds_a_file_that_grew_though_no_name_came(
+    worker: Worker, tmp_path: Path
+) -> None:
+    folder = write(tmp_path, 1, 10).parent
+    os.utime(folder, (1_000_000_000, 1_000_000_000))  # long at rest
+    worker.begin()
+    worker.tell(messages.Watched(is_watched=True))
+    read = worker.read()
+    assert read is not None
+    worker.tell(messages.Acknowledge(number=read.number))
+    write(tmp_path, 1, 1, first=10)
+    worker.tell(messages.Look(paths=(os.fsencode(folder),)))
+    read = worker.read()
+    assert read is not None
+    assert [entry.content.split()[0] for entry in entries(read)] == ["text10"]
+
+
 def test_a_flush_is_answered_when_everything_is_acknowledged(worker: Worker, tmp_path: Path) -> None:
     write(tmp_path, 1, 10)
     worker.begin()
