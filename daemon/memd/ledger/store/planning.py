@@ -58,6 +58,10 @@ class Facts(msgspec.Struct):
     side_events: int = 0
 
 
+EventRow = tuple[int, Stored, str, str, str, str, str, str]
+"""Number, id, kind, role, time, metadata, scope, text: the columns of `events`."""
+
+
 class Plan(msgspec.Struct):
     """What one batch comes to, before anything is written."""
 
@@ -68,8 +72,7 @@ class Plan(msgspec.Struct):
     placed: list[tuple[int, int]] = []  # checkout, session: those that were, and whose directory was not
     told: set[str] = set()  # sessions with a line of facts or losses
     checkouts: list[tuple[int, str]] = []
-    events: list[tuple[object, ...]] = []
-    index: list[tuple[int, str, str]] = []  # number, text, scope
+    events: list[EventRow] = []
     standings: list[tuple[int, int, int, int, int]] = []  # session, position, is_side, event, at
     gone: list[tuple[int, int, int]] = []  # session, position, event
     turned: list[tuple[int, int, int]] = []  # is_side, session, position
@@ -240,7 +243,6 @@ class Planner:
                 plan.events.append(
                     (n, one, entry.kind, entry.role, entry.occurred_at, metadata, tokens, entry.content)
                 )
-                plan.index.append((n, entry.content, tokens))
                 stored += 1
             else:
                 n, kind = found

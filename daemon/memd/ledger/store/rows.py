@@ -58,7 +58,7 @@ def put(connection: apsw.Connection, batch: Batch, plan: Plan, segment: int, wor
     _put_sessions(connection, batch.harness, plan)
     if plan.events:
         many("insert into events values(?,?,?,?,?,?,?,?)", plan.events)
-        words.add(plan.index)
+        words.add([(row[0], row[7], row[6]) for row in plan.events])
     if plan.gone or plan.moved or plan.widened:
         words.put()
     many(

@@ -88,9 +88,9 @@ def _put_events(link: Link, words: Words, batch: Batch, plan: Plan) -> None:
     records = {stored(key(entry.id)): entry.record for entry in reversed(batch.entries)}
     rows = []
     for n, one, kind, role, occurred_at, metadata, tokens, content in plan.events:
-        id = stored(one)  # type: ignore[arg-type]
-        vector, is_long = words.vector(str(content), str(tokens))
-        moment = instant_of(str(occurred_at))
+        id = stored(one)
+        vector, is_long = words.vector(content, tokens)
+        moment = instant_of(occurred_at)
         rows.append(
             (n, id, kind, role, occurred_at, moment, records[id], metadata, tokens, is_long, vector, content)
         )
